@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -104,8 +105,9 @@ def test_methods_that_learn_from_scores_take_those_by_folds(quantifier, by_folds
     scores = scorer.posteriors(NEW)
     if by_folds:
         scores = scorer.fold_posteriors(NEW).reshape(-1, 2)
+    elsewhere = clone(quantifier).fit(hc.Scored(scorer.posteriors_), y[:200])
     np.testing.assert_allclose(
-        quantifier.predict(NEW), quantifier.predict(hc.Scored(scores)), atol=1e-9
+        quantifier.predict(NEW), elsewhere.predict(hc.Scored(scores)), atol=1e-9
     )
 
 
@@ -143,3 +145,86 @@ def test_a_scorer_may_do_without_fold_scoring():
         plain.predict(X[200:]), alone.predict(hc.Scored(scores)), atol=1e-12
     )
     assert abs(by_folds.predict(X[200:])[0] - plain.predict(X[200:])[0]) > 1e-6
+
+
+def test_scores_made_elsewhere_are_used_by_folds_where_they_hold_them():
+    scorer = hc.Scorer(GaussianNB(), random_state=0).fit(X[:200], y[:200])
+    here = hc.PACC().fit_scorer(scorer)
+    elsewhere = hc.PACC().fit(hc.Scored(scorer.posteriors_), y[:200])
+    scored = scorer.score(NEW)
+    np.testing.assert_allclose(elsewhere.predict(scored), here.predict(NEW), rtol=1e-9)
+    by_one = elsewhere.predict(hc.Scored(scorer.posteriors(NEW)))
+    assert np.abs(by_one - here.predict(NEW)).max() > 1e-4
+    options = {"replicates": 200, "random_state": 0}
+    estimates = [q.estimate(Z, **options) for q, Z in ((here, NEW), (elsewhere, scored))]
+    np.testing.assert_allclose(estimates[0].raw, estimates[1].raw, rtol=1e-9)
+    np.testing.assert_allclose(*(estimate.fit_test.p_value for estimate in estimates))
+    # A method that takes the scores of the final classifier ignores the others.
+    sld = hc.SLD().fit(hc.Scored(scorer.posteriors_), y[:200])
+    np.testing.assert_array_equal(
+        sld.predict(scored), sld.predict(hc.Scored(scorer.posteriors(NEW)))
+    )
+
+
+def test_scores_of_one_classifier_are_warned_of_where_folds_were_learnt_from():
+    scorer = hc.Scorer(GaussianNB(), random_state=0).fit(X[:200], y[:200])
+    by_one = hc.Scored(scorer.posteriors(NEW))
+    with pytest.warns(hc.HeadcountWarning, match=r"scorer\.score\(items\) in place of"):
+        hc.PACC().fit_scorer(scorer).predict(by_one)
+    # None of these learns from scores by other classifiers than those of new items.
+    frozen = FrozenEstimator(GaussianNB().fit(X[:100], y[:100]))
+    held_out = hc.Scorer(frozen).fit(X[100:200], y[100:200])
+    hc.PACC().fit_scorer(held_out).predict(hc.Scored(held_out.posteriors(NEW)))
+    one = hc.Scorer(GaussianNB(), fold_scoring=False).fit(X[:200], y[:200])
+    hc.PACC().fit_scorer(one).predict(by_one)
+    hc.SLD().fit_scorer(scorer).predict(by_one)
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(200) % 40])
+def test_folds_are_the_same_in_every_fit(groups):
+    fits = [hc.Scorer(GaussianNB()).fit(X[:200], y[:200], groups=groups) for _ in range(2)]
+    np.testing.assert_array_equal(fits[0].posteriors_, fits[1].posteriors_)
+    other = hc.Scorer(GaussianNB(), random_state=1).fit(X[:200], y[:200], groups=groups)
+    assert (other.posteriors_ != fits[0].posteriors_).any()
+
+
+@pytest.mark.parametrize("as_lists", [False, True])
+def test_a_single_split_is_a_classifier_fitted_on_the_others(as_lists):
+    train, held_out = np.arange(0, 120), np.arange(120, 200)
+    split = (train.tolist(), held_out.tolist()) if as_lists else (train, held_out)
+    frozen = FrozenEstimator(GaussianNB().fit(X[train], y[train]))
+    for quantifier in (hc.PACC(), hc.SLD(), hc.KDEyML(), hc.CC()):
+        quantifier.set_params(classifier=GaussianNB(), cv=split).fit(X[:200], y[:200])
+        same = clone(quantifier).set_params(classifier=frozen, cv=5)
+        same.fit(X[held_out], y[held_out])
+        np.testing.assert_array_equal(quantifier.predict(NEW), same.predict(NEW))
+    assert quantifier.fitted_.scorer.n_folds_ == 1
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(200) // 4])
+def test_a_share_of_every_class_is_held_out(groups):
+    scorer = hc.Scorer(GaussianNB(), cv=0.4).fit(X[:200], y[:200], groups=groups)
+    assert abs(len(scorer.codes_) - 80) <= (1 if groups is None else 25)
+    assert scorer.posteriors_.shape == (len(scorer.codes_), 2)
+    if groups is None:
+        counts = np.bincount(scorer.codes_)
+        np.testing.assert_allclose(counts, 0.4 * np.bincount(y[:200]), atol=0.5)
+    again = hc.Scorer(GaussianNB(), cv=0.4).fit(X[:200], y[:200], groups=groups)
+    np.testing.assert_array_equal(scorer.posteriors_, again.posteriors_)
+    weighted = hc.Scorer(GaussianNB(), cv=0.4).fit(X[:200], y[:200], np.ones(200))
+    assert len(weighted.weights_) == len(weighted.codes_)
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        (1.5, "cv is 1.5"),
+        (0.0, "cv is 0.0"),
+        ((np.arange(10), np.arange(5, 20)), "both to train on and held out"),
+        ((np.arange(10), np.arange(10, 999)), "cv has the row number 998"),
+        ((np.flatnonzero(y[:200] == 0), np.flatnonzero(y[:200] == 1)), "leaves no item of"),
+    ],
+)
+def test_bad_splits_are_named(cv, message):
+    with pytest.raises(hc.HeadcountError, match=message):
+        hc.Scorer(GaussianNB(), cv=cv).fit(X[:200], y[:200])

@@ -327,9 +327,11 @@ def test_arrays_of_three_dimensions():
     assert not hasattr(fitted, "n_features_in_")
     search = hc.GridSearch(hc.PACC(Images()), {"cv": [2, 3]}, random_state=0)
     assert search.fit(images, NAMES).predict(images).shape == (2,)
-    with pytest.raises(HeadcountError, match=r"items of shape \(3, 2\), but had items"):
+    with pytest.raises(
+        HeadcountError, match=r"items of shape \(3, 2\), but Images is expecting"
+    ):
         fitted.predict(images.reshape(300, 3, 2))
-    with pytest.raises(HeadcountError, match="X has 6 columns, but had items of shape"):
+    with pytest.raises(HeadcountError, match="X has 6 features, but Images is expecting items"):
         fitted.predict(X)
     with pytest.raises(HeadcountError, match="3 dimensions, but must have 2"):
         hc.HDx().fit(images, NAMES)

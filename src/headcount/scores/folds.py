@@ -288,15 +288,76 @@ Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 _DRAWS = 10
 
 
-def check_cv(cv: Any) -> None:
-    """Refuse what is neither a number of folds, nor a splitter, nor a list of splits."""
+def check_cv(cv: Any, *, held_out: bool = False) -> None:
+    """Refuse what is neither a number of folds, nor a splitter, nor a list of splits.
+
+    With `held_out`, a share of the items and a single split are accepted too.
+    """
+    if held_out and (is_single_split(cv) or (isinstance(cv, float) and 0 < cv < 1)):
+        return
     is_number = isinstance(cv, int | np.integer) and cv >= 2
     is_splitter = hasattr(cv, "split") and not isinstance(cv, str | bytes | type)
     if not (is_number or is_splitter or _is_list_of_splits(cv)):
         raise HeadcountError(
             f"cv is {cv!r}, but must be a number of folds of at least 2, a scikit-learn "
-            "splitter, or a list of pairs of row numbers: pass for instance cv=5."
+            f"splitter, {'a share to hold out, ' * held_out}or a list of pairs of row numbers: "
+            "pass for instance cv=5."
         )
+
+
+def is_single_split(cv: Any) -> bool:
+    """True for one pair of training rows and held-out rows."""
+    if not isinstance(cv, list | tuple) or len(cv) != 2:
+        return False
+    return all(
+        isinstance(rows, np.ndarray | range | list) and len(rows) and np.ndim(rows[0]) == 0
+        for rows in cv
+    )
+
+
+def held_out_split(
+    cv: Any,
+    codes: NDArray[np.int64],
+    classes: NDArray[Any],
+    random_state: Any,
+    groups: NDArray[Any] | None = None,
+) -> Fold | None:
+    """Rows to train on and rows held out; None if `cv` means folds."""
+    if is_single_split(cv):
+        split = np.asarray(cv[0]), np.asarray(cv[1])
+        _check_rows([split], len(codes))
+        if np.intersect1d(*split).size:
+            raise HeadcountError("cv has rows both to train on and held out: divide them.")
+    elif isinstance(cv, float):
+        split = _stratified_part(cv, codes, random_state, groups)
+    else:
+        return None
+    for name, rows in zip(("training part", "held-out part"), split, strict=True):
+        counts = np.bincount(codes[rows], minlength=len(classes))
+        if not counts.all():
+            raise HeadcountError(
+                f"cv leaves no item of class {classes.tolist()[counts.argmin()]!r} in the "
+                f"{name}: label more, or choose another split."
+            )
+    return split
+
+
+def _stratified_part(
+    share: float, codes: NDArray[np.int64], random_state: Any, groups: NDArray[Any] | None
+) -> Fold:
+    """Rows without and with a share of the items of every class; whole groups."""
+    if groups is not None:
+        n_folds = max(2, round(1 / share))
+        splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=_seed(random_state))
+        train, test = next(iter(splitter.split(codes, codes, groups)))
+        return train, test
+    rng = np.random.default_rng(base_seeds(random_state, 1)[0])
+    held_out = np.zeros(len(codes), np.bool_)
+    for code in np.unique(codes):
+        rows = np.flatnonzero(codes == code)
+        number = min(max(1, round(share * len(rows))), len(rows) - 1)
+        held_out[rng.permutation(rows)[:number]] = True
+    return np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
 
 def _is_list_of_splits(cv: Any) -> bool:
@@ -424,7 +485,9 @@ def _stratified(
 
 
 def _seed(random_state: Any) -> Any:
-    """Seed as scikit-learn takes it."""
+    """Seed as scikit-learn takes it; None is a fixed one."""
+    if random_state is None:
+        return 0
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**32))
     if isinstance(random_state, int | np.integer):

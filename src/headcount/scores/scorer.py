@@ -41,6 +41,7 @@ from headcount.scores.folds import (
     check_classifier,
     check_cv,
     fit_decisions,
+    held_out_split,
     last_step,
     make_folds,
     output_of,
@@ -84,17 +85,21 @@ class Scorer(ItemScorer):
 
         One that refuses the labels is trained on their positions in ``classes_``, as XGBoost
         demands.
-    cv : int, splitter, or list of pairs of row numbers, default=5
+    cv : int, splitter, list of pairs of row numbers, float, or pair, default=5
         Folds of the cross-fitting. A number means stratified, shuffled folds; a class with
         fewer items reduces it, with a warning, and a class with one item leaves nothing but
         in-sample scores, with a warning. A splitter, or a list of training and test folds,
         must test every row exactly once and have all classes in every training fold.
+
+        A float is the share of each class that is held out, and a pair of row numbers the
+        rows to train on and to hold out: the classifier is trained once, on the others, and
+        all the rest is learnt from its scores of the items held out.
     fold_scoring : bool, default=True
         Let quantifiers that learn from out-of-fold scores have new items scored by the
         classifiers of the folds, as the training items were. False scores them by the
         classifier trained on everything, as published results do.
     random_state : int, RandomState, Generator or None, default=None
-        Shuffles the folds.
+        Shuffles the folds. None is a fixed seed, so every fit gives the same answer.
 
     Attributes
     ----------
@@ -195,7 +200,7 @@ class Scorer(ItemScorer):
     ) -> None:
         classifier = check_classifier(self.classifier)
         if out_of_fold or self.cv is not None:
-            check_cv(self.cv)
+            check_cv(self.cv, held_out=True)
         check_random_state(self.random_state)
         X = check_features(X, allow_nan=allows_nan(classifier), any_shape=True)
         self._shape, self._names = tuple(X.shape[1:]), column_names(X)
@@ -207,16 +212,45 @@ class Scorer(ItemScorer):
         weights = check_weights(sample_weight, len(self.codes_), name="sample_weight")
         self.weights_ = None if sample_weight is None else weights
         self.prior_ = class_shares(self.codes_, weights, self.classes_)
+        split = held_out_split(
+            self.cv, self.codes_, self.classes_, self.random_state, self._groups
+        )
         fits = self._cross_fits(classifier, X)
-        self.classifier_ = fits.whole(with_folds=out_of_fold)
+        if split is not None:
+            X, weights, fits = self._divided(classifier, X, weights, *split)
+        self.classifier_ = fits.whole(with_folds=out_of_fold and split is None)
         self._targets = fits.targets
         self._scaling: DecisionScaling | None = None
         self._posteriors: NDArray[np.float64] | None = None
         self._labels: NDArray[np.int64] | None = None
         self._fold_models: list[Any] | None = None
         if out_of_fold or (posteriors and output_of(self.classifier_) == "decisions"):
-            self._score_training_items(fits.crossed(), X, weights)
+            crossed = fits.crossed() if split is None else [(self.classifier_, slice(None))]
+            self._score_training_items(crossed, X, weights)
         self._set_judges()
+
+    def _divided(
+        self,
+        classifier: Any,
+        X: Any,
+        weights: NDArray[np.float64],
+        train: NDArray[np.intp],
+        held_out: NDArray[np.intp],
+    ) -> tuple[Any, NDArray[np.float64], CrossFits]:
+        """Items that are held out, which alone are learnt from, and a fit on the others."""
+        codes, with_weights = self.codes_, self.weights_ is not None
+        fits = CrossFits(
+            classifier,
+            take_rows(X, train),
+            self.classes_,
+            codes[train],
+            weights[train] if with_weights else None,
+            lambda: None,
+        )
+        self.codes_, weights = codes[held_out], weights[held_out]
+        self.weights_ = weights if with_weights else None
+        self.prior_ = class_shares(self.codes_, weights, self.classes_)
+        return take_rows(X, held_out), weights, fits
 
     def _cross_fits(self, classifier: Any, X: Any) -> CrossFits:
         """Classifiers of all items and of the folds, to be fitted."""
@@ -454,7 +488,7 @@ class Scorer(ItemScorer):
         array, sparse matrix or frame
         """
         X = check_features(X, allow_nan=allows_nan(self.classifier_), any_shape=True)
-        check_item_shape(tuple(X.shape[1:]), self._shape)
+        check_item_shape(tuple(X.shape[1:]), self._shape, self.classifier_)
         return X
 
     @property
