@@ -130,7 +130,8 @@ def test_renaming_classes_renames_posteriors(method, seed, n_classes):
     np.testing.assert_allclose(renamed.transform(new[:, order]), plain[:, order], atol=1e-7)
 
 
-@pytest.mark.parametrize("method", CALIBRATIONS)
+# The folds of "auto" divide items, not weights.
+@pytest.mark.parametrize("method", [m for m in CALIBRATIONS if m != "auto"])
 @settings(max_examples=10)
 @given(seed=st.integers(0, 2**32 - 1), n_classes=st.integers(2, 4))
 def test_weights_are_repetitions(method, seed, n_classes):
@@ -241,7 +242,7 @@ def test_well_calibrated_scores_do_not_warn_and_hardly_change():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("sigmoid", [[0.5, 0.5]], [0]), "'sigmoid' is unknown: choose one of 'platt', 'iso"),
+        (("sigmoid", [[0.5, 0.5]], [0]), "'sigmoid' is unknown: choose one of 'auto', 'platt'"),
         (("ts", [[0.5, 0.4]], [0]), "sum to 1"),
         (("ts", [[0.5, 0.5]], [0, 1]), r"shape \(2,\), but must hold 1 integers"),
         (("ts", [[0.5, 0.5]], ["a"]), "must hold 1 integers"),
@@ -263,3 +264,42 @@ def test_transform_checks_the_columns():
     calibrator = fit_calibrator("ts", scores, codes)
     with pytest.raises(HeadcountError, match="2 columns, but there are 3 classes"):
         calibrator.transform([[0.5, 0.5]])
+
+
+def test_auto_chooses_no_more_parameters_than_the_items_determine():
+    rng = np.random.default_rng(0)
+    slopes, biases = np.array([0.4, 1.0, 1.6]), np.array([0.8, 0.0, -0.8])
+    scores = rng.dirichlet(np.ones(3), 20_000)
+    true = softmax(slopes * np.log(scores) + biases, axis=1)
+    codes = (true.cumsum(axis=1) > rng.random((len(true), 1))).argmax(axis=1)
+    assert fit_calibrator("auto", scores, codes).method == "vs"
+    _, codes, scores = draw(rng, 100, 5, slope=0.3)
+    assert fit_calibrator("auto", scores, codes).method == "ts"
+
+
+def test_auto_has_nearly_the_least_log_loss_of_its_choices():
+    for seed, n in [(1, 100), (2, 400), (3, 3000)]:
+        rng = np.random.default_rng(seed)
+        _, codes, scores = draw(rng, n, 4, slope=0.5, biases=np.linspace(-0.3, 0.3, 4))
+        _, new_codes, new = draw(rng, 5000, 4, slope=0.5, biases=np.linspace(-0.3, 0.3, 4))
+        ones = np.ones(len(new))
+        losses = {
+            method: oracle.log_loss(
+                fit_calibrator(method, scores, codes).transform(new), new_codes, ones
+            )
+            for method in ("auto", *SCALINGS)
+        }
+        # A simpler calibration is preferred to one that is better by less than its noise.
+        assert losses["auto"] < min(losses.values()) + 0.05
+        assert losses["auto"] < oracle.log_loss(new, new_codes, ones)
+
+
+def test_the_order_of_the_items_does_not_change_the_choice():
+    rng = np.random.default_rng(5)
+    _, codes, scores = draw(rng, 150, 3, slope=0.6)
+    order = rng.permutation(len(codes))
+    first, second = (
+        fit_calibrator("auto", scores[rows], codes[rows]).transform(scores)
+        for rows in (slice(None), order)
+    )
+    np.testing.assert_allclose(first, second, atol=1e-9)

@@ -54,8 +54,9 @@ class SLD(WithCalibration):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default. Its posteriors should be calibrated.
-    calibration : {None, "platt", "isotonic", "ts", "bcts", "vs", "nbvs"}, default=None
-        Method of recalibrating the posteriors, fitted on out-of-fold ones.
+    calibration : {None, "auto", "platt", "isotonic", "ts", "bcts", "vs", "nbvs"}, default=None
+        Method of recalibrating the posteriors, fitted on out-of-fold ones. "auto" chooses
+        none, "ts", "nbvs", "bcts" or "vs" by cross-validated log-loss.
     stop : {"noise", "converged", "classic", "norm"}, default="noise"
         Rule for stopping. "converged" is the maximum itself, found exactly. The others run
         expectation maximisation from the training shares and stop early, which keeps the
@@ -151,8 +152,9 @@ class RegularizedLikelihood(WithCalibration):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default. Its posteriors should be calibrated.
-    calibration : {None, "platt", "isotonic", "ts", "bcts", "vs", "nbvs"}, default=None
-        Method of recalibrating the posteriors, fitted on out-of-fold ones.
+    calibration : {None, "auto", "platt", "isotonic", "ts", "bcts", "vs", "nbvs"}, default=None
+        Method of recalibrating the posteriors, fitted on out-of-fold ones. "auto" chooses
+        none, "ts", "nbvs", "bcts" or "vs" by cross-validated log-loss.
     flatness : float, default=0.0
         Weight of the penalty on differences between the shares of neighbouring classes.
     smoothness : float, default=0.001
@@ -272,7 +274,7 @@ class PosteriorRatios:
         elif _reweights_classes(classifier):
             warn(
                 "classifier has a class_weight, so its posteriors do not refer to the shares "
-                "of the training set: set calibration, for instance to 'bcts', or drop the "
+                "of the training set: set calibration, for instance to 'auto', or drop the "
                 "weights."
             )
         return cls(calibration)
@@ -285,6 +287,8 @@ class PosteriorRatios:
         calibrator = fit_calibrator(
             self.calibration, training.items, training.codes, training.weights
         )
+        if calibrator.method == "none":
+            return replace(self, prior=training.prior)
         calibrated = calibrator.transform(training.items)
         mean = np.average(calibrated, axis=0, weights=training.weights)
         # A class whose posteriors are all zero has no mean to divide by.
@@ -338,8 +342,9 @@ class HierarchicalLikelihood(WithCalibration):
     ----------
     classifier : scikit-learn classifier, default=None
         Logistic regression by default. Its posteriors should be calibrated.
-    calibration : {None, "platt", "isotonic", "ts", "bcts", "vs", "nbvs"}, default=None
-        Method of recalibrating the posteriors, fitted on out-of-fold ones.
+    calibration : {None, "auto", "platt", "isotonic", "ts", "bcts", "vs", "nbvs"}, default=None
+        Method of recalibrating the posteriors, fitted on out-of-fold ones. "auto" chooses
+        none, "ts", "nbvs", "bcts" or "vs" by cross-validated log-loss.
     tol : float, default=1e-10
         Largest distance of each mode from the maximum.
     max_iter : int, default=1000

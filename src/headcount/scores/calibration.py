@@ -9,6 +9,7 @@ stays finite where perfectly separated classes would send it to infinity.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from scipy.linalg import block_diag, cho_factor, cho_solve
 from scipy.special import log_softmax, softmax
 from sklearn.isotonic import IsotonicRegression
 
-from headcount.errors import HeadcountError, warn
+from headcount.errors import HeadcountError, HeadcountWarning, warn
 from headcount.items.arrays import as_numbers, check_scores, check_weights
 
 _RIDGE = 1e-9
@@ -162,7 +163,7 @@ _Rule = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 class Calibrator:
     """A fitted calibration; see :func:`fit_calibrator`."""
 
-    method: str  # one of ``CALIBRATIONS``
+    method: str  # one of ``CALIBRATIONS``; of "auto" the one that was chosen, or "none"
     n_classes: int  # how many columns the scores have
     rule: _Rule  # function from a checked table of scores to calibrated ones
 
@@ -181,6 +182,11 @@ def fit_calibrator(
     >>> calibrator = fit_calibrator("bcts", overconfident, [0] * 30 + [1] * 40 + [0] * 10)
     >>> calibrator.transform([[0.99, 0.01]]).round(2)
     array([[0.75, 0.25]])
+
+    "auto" chooses among none, "ts", "nbvs", "bcts" and "vs" by cross-validated log-loss.
+
+    >>> fit_calibrator("auto", overconfident, [0] * 30 + [1] * 40 + [0] * 10).method
+    'ts'
     """
     if method not in CALIBRATIONS:
         allowed = ", ".join(map(repr, CALIBRATIONS))
@@ -191,8 +197,9 @@ def fit_calibrator(
     columns = _check_codes(codes, *table.shape)
     masses = check_weights(weights, len(table))
     counted = masses > 0
-    rule = _FITTERS[method](table[counted], columns[counted], masses[counted])
-    return Calibrator(method, n_classes, rule)
+    items = table[counted], columns[counted], masses[counted]
+    chosen = _choose(*items) if method == "auto" else method
+    return Calibrator(chosen, n_classes, _FITTERS[chosen](*items))
 
 
 def smoothed_targets(
@@ -206,6 +213,10 @@ def smoothed_targets(
     by_class = (np.diag(counts) + 1.0) / (counts + n_classes)[:, None]
     targets: NDArray[np.float64] = by_class[codes]
     return targets
+
+
+def _unchanged(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    return scores
 
 
 @dataclass(frozen=True)
@@ -291,6 +302,7 @@ def _fit_isotonic(
 _fit_sigmoid = _scaling_fitter(one_slope=True, with_bias=True, smoothed=True)
 
 _FITTERS: dict[str, _Fitter] = {
+    "none": lambda scores, codes, weights: _unchanged,
     "platt": _one_vs_rest(_fit_sigmoid),
     "isotonic": _one_vs_rest(_fit_isotonic),
     "ts": _scaling_fitter(one_slope=True, with_bias=False),
@@ -299,7 +311,65 @@ _FITTERS: dict[str, _Fitter] = {
     "nbvs": _scaling_fitter(one_slope=False, with_bias=False),
 }
 
-CALIBRATIONS: tuple[str, ...] = tuple(_FITTERS)
+# Calibrations that "auto" chooses from, those with fewer parameters first.
+_CHOICES = ("none", "ts", "nbvs", "bcts", "vs")
+_CHOICE_FOLDS = 5
+
+
+def _choose(
+    scores: NDArray[np.float64], codes: NDArray[np.int64], weights: NDArray[np.float64]
+) -> str:
+    """The calibration with the least cross-validated log-loss, or a simpler one as good.
+
+    The simplest one is chosen whose loss exceeds the least by less than one standard error.
+    A single temperature is so well determined that it needs no such advantage over none.
+    """
+    folds = _folds(scores, codes)
+    losses = {name: np.empty(len(codes)) for name in _CHOICES}
+    for fold in range(_CHOICE_FOLDS):
+        rest, rows = folds != fold, folds == fold
+        if not rows.any() or not rest.any():
+            return "none"
+        for name, of_items in losses.items():
+            with warnings.catch_warnings():
+                # Users cannot follow advice on a calibration that may not be chosen.
+                warnings.simplefilter("ignore", HeadcountWarning)
+                rule = _FITTERS[name](scores[rest], codes[rest], weights[rest])
+            posteriors = rule(scores[rows])[np.arange(rows.sum()), codes[rows]]
+            of_items[rows] = -np.log(np.maximum(posteriors, _LOWEST_FLOOR))
+    mass = weights / weights.sum()
+    means = {name: float(mass @ of_items) for name, of_items in losses.items()}
+    worse = max(_CHOICES[:2], key=means.__getitem__)
+    least = losses[min(means, key=means.__getitem__)]
+    for name, of_items in losses.items():
+        if name == worse:
+            continue
+        excess = of_items - least
+        mean = float(mass @ excess)
+        if mean <= np.sqrt(mass**2 @ (excess - mean) ** 2):
+            return name
+    raise AssertionError("the calibration with the least loss is among the choices")
+
+
+def _folds(scores: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Fold of each item: in turn along the items of a class, sorted by their scores.
+
+    Neither the order of the items nor that of the classes makes a difference.
+    """
+    folds = np.empty(len(codes), np.int64)
+    own = scores[np.arange(len(codes)), codes]
+    for code in np.unique(codes):
+        rows = np.flatnonzero(codes == code)
+        highest = scores[rows].max(axis=1)
+        order = np.lexsort((highest, own[rows]))
+        folds[rows[order]] = np.arange(len(rows)) % _CHOICE_FOLDS
+    return folds
+
+
+CALIBRATIONS: tuple[str, ...] = (
+    "auto",
+    *(name for name in _FITTERS if name != "none"),
+)
 
 
 def _floor(scores: NDArray[np.float64]) -> float:
