@@ -14,6 +14,7 @@ from scipy.spatial import KDTree
 from headcount._kernels.stratified_draws import draw_resampled
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError
+from headcount.estimates.actions import action
 from headcount.items.arrays import take_rows
 from headcount.parts.solvers import Solution
 from headcount.parts.training import Training
@@ -452,6 +453,10 @@ class SharePosterior(WeightedDraws):
         # No share above 1 by rounding.
         return np.asarray(mean / mean.sum())
 
+    def point(self, metric: str, n_items: int) -> Floats:
+        """Shares with the least expected error by a metric; see `action`."""
+        return action(metric, self.weighted, self.weights, n_items)
+
 
 class RepeatedPosterior:
     """Distribution of the shares of a sample that is computed again whenever it is used.
@@ -473,6 +478,10 @@ class RepeatedPosterior:
     def mean(self) -> Floats:
         """Mean shares."""
         return self._current().mean
+
+    def point(self, metric: str, n_items: int) -> Floats:
+        """Shares with the least expected error by a metric."""
+        return self._current().point(metric, n_items)
 
     @property
     def draws(self) -> Floats:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from headcount._support.parameters import check_choice, check_fraction
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
+from headcount.estimates.actions import ACTIONS, action
 from headcount.estimates.conditioning import RepeatedPosterior, SharePosterior
 
 if TYPE_CHECKING:
@@ -492,6 +493,26 @@ class Estimate:
         size = self.n_items if self.n_effective is None else self.n_effective
         gamma = rng.standard_gamma(size * realised + 1 / len(self.classes))
         return np.asarray(gamma / gamma.sum(axis=1, keepdims=True))
+
+    def point(self, metric: str) -> NDArray[np.float64]:
+        """Shares with the least expected error by a metric.
+
+        Parameters
+        ----------
+        metric : {"mean", "ae", "rae"}
+            Absolute error, relative absolute error (smoothed by 1 / (2 n) for n items), or the
+            mean, which has the least expected squared error. Of classes that may be absent,
+            "rae" returns a share near 0 unless they are very likely to be there.
+
+        Returns
+        -------
+        ndarray of shape (K,)
+        """
+        check_choice("metric", metric, ACTIONS)
+        if self.estimand == "realised":
+            return self.posterior.point(metric, self.n_items)
+        draws = self.draws
+        return action(metric, draws, np.full(len(draws), 1 / len(draws)), self.n_items)
 
     def interval(self, level: float = 0.95) -> Intervals:
         """Interval for the share of each class.

@@ -110,13 +110,17 @@ def estimates(
 
 def _from_history(fitted: Fitted, groups: _Groups, options: EstimateOptions) -> Revise:
     """Estimates of places under prior shift, revised by what held in labelled groups."""
-    means, names = groups.score_means(), options.groups
+    means, history = groups.score_means(), fitted.history
+    names = [None] * len(groups.sizes) if options.groups is None else list(options.groups)
+    # Of all groups, as an estimate must not depend on the others that are read with it.
+    steps = history.steps(names)
 
     def revise(places: list[int], under_shift: list[Estimate]) -> list[Estimate]:
-        return fitted.history.estimates(
+        return history.estimates(
             under_shift,
             None if means is None else means.of(places),
-            None if names is None else [names[place] for place in places],
+            [names[place] for place in places],
+            steps[places],
         )
 
     return revise
@@ -567,7 +571,8 @@ def plan_labels(
             scores.corrected(items, shares, None),
             scores.key,
             precision=precision,
-            budget=budget,
+            # All items of a group that has fewer.
+            budget=min(budget, len(items)) if budget and codes is not None else budget,
             n_strata=strata,
             estimand=estimand,
             level=level,
