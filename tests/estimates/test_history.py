@@ -133,7 +133,8 @@ def estimated(drift, share=0.6, group=None, last=None):
     mean = np.array([[1 - posteriors.mean(), posteriors.mean()]])
     counts = np.array([[(posteriors < 0.5).mean(), (posteriors >= 0.5).mean()]])
     past = History(drift, np.array([0.5, 0.5]), last, np.ones(2))
-    return past.estimates([estimate], ScoreMeans(mean, counts), [group])[0], estimate
+    made = past.estimates([estimate], ScoreMeans(mean, counts), [group], np.ones(1))
+    return made[0], estimate
 
 
 def test_where_prior_shift_held_the_estimate_is_that_of_the_method():
@@ -238,3 +239,14 @@ def test_distance_in_time_makes_intervals_wider():
         ends = drift.estimate(method, far, 0).interval()
         widths.append(ends.high[1] - ends.low[1])
     assert widths[1] > 1.2 * widths[0]
+
+
+def test_steps_count_new_groups_of_the_same_kind_only():
+    equal, drift = np.array([0.5, 0.5]), learnt((0.3,) * 5)
+    past = History(drift, equal, equal, np.ones(2), labelled=("May", "June"))
+    names = [None, "June", "July", "August", "September"]
+    np.testing.assert_array_equal(past.steps(names), [2, 1, 1, 2, 3])
+    of_another_kind = History(drift, equal, equal, np.ones(2))
+    np.testing.assert_array_equal(of_another_kind.steps(names), np.ones(5))
+    sites = History(drift, equal, None, np.ones(2), labelled=("a", "b"))
+    np.testing.assert_array_equal(sites.steps(["c", "d"]), np.ones(2))

@@ -140,5 +140,5 @@ def test_arguments_that_are_not_allowed():
         hc.FromHistory("SLD").fit(X, y, groups=month)
     with pytest.raises(hc.HeadcountError, match="label is 7; it must be one of the classes"):
         hc.FromHistory(random_state=0).fit(X, y, groups=month).backtest_.plot(label=7)
-    with pytest.raises(hc.HeadcountError, match="items of a single class"):
+    with pytest.raises(hc.HeadcountError, match="needs items of two classes in earlier"):
         hc.FromHistory().fit(X, (month == 3).astype(int), groups=month, ordered=True)

@@ -8,6 +8,8 @@ import pytest
 
 import headcount as hc
 from headcount.cli.execute import execute
+from headcount.estimates.estimation import EstimateOptions, estimate_groups
+from headcount.tables.options import as_table
 
 
 def deliveries(n=1200, seed=0):
@@ -148,3 +150,33 @@ def test_new_months_before_labelled_ones_are_noted():
     new = table.filter(pl.col("day") < "2024-03").drop("late")
     analysis = hc.analyse(new, train=old, target="late", by="month", method="SLD")
     assert "2 months are before the last labelled one, 2024-08" in " ".join(analysis.notes)
+
+
+def test_an_estimate_does_not_depend_on_the_groups_read_with_it(tmp_path):
+    table = deliveries(1600)
+    analysis = hc.analyse(
+        table.filter(pl.col("day") >= "2024-05").drop("late"),
+        train=table.filter(pl.col("day") < "2024-05"),
+        target="late",
+        by="month",
+        method="SLD",
+    )
+    quantifier = analysis.model.quantifier
+    months = [item.name for item in analysis.groups]
+    X, _ = analysis.model.items(as_table(table.filter(pl.col("day") >= "2024-05"), "new"))
+    of_rows = table.filter(pl.col("day") >= "2024-05")["day"].str.slice(0, 7).to_list()
+    statistics = hc.Statistics(quantifier).update(X, groups=of_rows)
+    options = EstimateOptions(random_state=0, groups=months)
+    by_name = estimate_groups(quantifier.fitted_, statistics, None, options)
+    for name, estimate in zip(months, by_name.values(), strict=True):
+        np.testing.assert_array_equal(by_name[name].draws, estimate.draws)
+
+
+def test_sites_are_not_a_sequence_though_the_history_has_dates():
+    table = deliveries()
+    old = table.filter(pl.col("day") < "2024-07").drop("shop")
+    new = table.filter(pl.col("day") >= "2024-07").drop("late")
+    large = pl.concat([old] * 2)  # so that dates have enough items
+    analysis = hc.analyse(new, train=large, target="late", by="shop", method="SLD")
+    assert analysis.history
+    assert analysis.model.history.labelled == ()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from headcount._support.parameters import check_choice
 from headcount._support.text import Cell, Table, html_result
-from headcount.errors import HeadcountError
+from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.estimates.conditioning import SharePosterior
 from headcount.estimates.estimate import Estimate
 from headcount.estimates.estimates import Estimates
@@ -29,7 +32,7 @@ from headcount.estimates.history import (
     read_samples,
     remaining_uncertainty,
 )
-from headcount.items.arrays import Scored, Verdicts, take_rows
+from headcount.items.arrays import Scored, Verdicts, encode_labels, take_rows
 from headcount.parts.fitted import Fitted
 from headcount.samples.samples import Samples
 from headcount.scores.scorer import ScoredPool
@@ -57,8 +60,11 @@ class TooFewGroupsError(HeadcountError):
     """There are too few labelled groups for a backtest."""
 
 
+AnyFitted = TypeVar("AnyFitted", bound=Fitted)
+
+
 @dataclass(frozen=True, eq=False)
-class LabelledGroups:
+class LabelledGroups(Generic[AnyFitted]):
     """Labelled items in groups, and how to fit a method on some of them.
 
     `members` has the number of each item's group, or -1 for an item that is in none. `names`
@@ -71,12 +77,18 @@ class LabelledGroups:
     names: tuple[Any, ...]
     classes: NDArray[Any]
     ordered: bool
-    fit: Callable[[Integers], Fitted]
+    fit: Callable[[Integers], AnyFitted]
 
     @property
     def sizes(self) -> Integers:
         """Number of labelled items of each group."""
         return np.bincount(self.members[self.members >= 0], minlength=len(self.names))
+
+    def rows_without(self, groups: Integers) -> Integers:
+        """Items that a model of some groups may be fitted on: earlier ones of a sequence."""
+        if self.ordered:
+            return np.flatnonzero((self.members >= 0) & (self.members < groups.min()))
+        return np.flatnonzero(~np.isin(self.members, groups))
 
     def shares(self, groups: Sequence[int] | Integers) -> Floats:
         """Shares of the classes in each of some groups, (G, K)."""
@@ -86,79 +98,92 @@ class LabelledGroups:
         )
         return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
+    def large(self) -> Integers:
+        """Groups with enough items; at least two."""
+        large = np.flatnonzero(self.sizes >= FEWEST_ITEMS)
+        if len(large) < 2:
+            raise TooFewGroupsError(
+                f"A backtest needs two labelled groups with at least {FEWEST_ITEMS} items "
+                f"each, and there {'is one' if len(large) == 1 else 'are none'}: choose "
+                "coarser groups."
+            )
+        return large
 
-@dataclass(frozen=True)
-class _Round:
-    """Groups that are estimated by a model that was fitted on others."""
+    def rounds(self, seed: int) -> list[Integers]:
+        """Groups that are estimated by one model each: the later half of a sequence, or all.
 
-    fitted_on: tuple[int, ...]
-    estimated: tuple[int, ...]
-
-
-def _rounds(large: Integers, ordered: bool, seed: int) -> list[_Round]:
-    """Rounds of a backtest over groups that have enough items.
-
-    Of a sequence, the later half is estimated by models that were fitted on all earlier groups;
-    other groups are left out in turn.
-    """
-    G = len(large)
-    if ordered:
-        first = max(1, G // 2)
-        starts = np.unique(np.linspace(first, G, min(_REFITS, G - first) + 1).astype(int))
-        return [
-            _Round(tuple(large[:start]), tuple(large[start:stop]))
-            for start, stop in pairwise(starts)
+        Models of other groups must have items of two classes.
+        """
+        tried = self.large()
+        if len(tried) > _MOST_GROUPS:
+            largest = np.argsort(-self.sizes[tried], kind="stable")[:_MOST_GROUPS]
+            tried = tried[-_MOST_GROUPS:] if self.ordered else np.sort(tried[largest])
+        n_groups = len(tried)
+        if self.ordered:
+            first = max(1, n_groups // 2)
+            starts = np.linspace(first, n_groups, min(_REFITS, n_groups - first) + 1)
+            ends = np.unique(starts.astype(int))
+            parts = [tried[start:stop] for start, stop in pairwise(ends)]
+        else:
+            shuffled = np.random.default_rng(seed).permutation(tried)
+            parts = [np.sort(part) for part in np.array_split(shuffled, min(_REFITS, n_groups))]
+        chosen = [
+            part for part in parts if len(np.unique(self.codes[self.rows_without(part)])) > 1
         ]
-    shuffled = np.random.default_rng(seed).permutation(large)
-    parts = np.array_split(shuffled, min(_REFITS, G))
-    return [
-        _Round(tuple(group for group in large if group not in set(part)), tuple(sorted(part)))
-        for part in parts
-    ]
+        if not chosen:
+            raise TooFewGroupsError(
+                "A backtest needs items of two classes in earlier or other groups, and there "
+                "are none: choose coarser groups."
+            )
+        return chosen
 
 
-def run_backtest(groups: LabelledGroups, *, random_state: int = 0) -> Backtest:
-    """Estimate labelled groups by models that have not seen them."""
-    sizes = groups.sizes
-    large = np.flatnonzero(sizes >= FEWEST_ITEMS)
-    if len(large) < 2:
-        raise TooFewGroupsError(
-            f"A backtest needs two labelled groups with at least {FEWEST_ITEMS} items each, "
-            f"and there {'is one' if len(large) == 1 else 'are none'}: choose coarser groups."
+def group_members(
+    groups: ArrayLike, n_items: int, ordered: Any, names: Sequence[Any] | None = None
+) -> tuple[tuple[Any, ...], Integers, bool]:
+    """Names of groups in their order, number of each item's group, and if they are a sequence.
+
+    `names` has the names of the groups in their order, which is sorted by default.
+    """
+    present, members = encode_labels(groups, name="groups")
+    if len(members) != n_items:
+        raise HeadcountError(
+            f"groups has {len(members):,} values, but there are {n_items:,} items: pass one "
+            "group per item."
         )
-    estimated = large
-    if len(large) > _MOST_GROUPS:
-        largest = np.argsort(-sizes[large], kind="stable")[:_MOST_GROUPS]
-        estimated = large[-_MOST_GROUPS:] if groups.ordered else np.sort(large[largest])
+    if ordered is not True and ordered is not False:
+        check_choice("ordered", ordered, ("auto",))
+        ordered = present.dtype.kind == "M" or all(isinstance(name, date) for name in present)
+    if names is None:
+        return tuple(present.tolist()), members, bool(ordered)
+    place = {name: number for number, name in enumerate(names)}
+    numbers = np.array([place.get(name, -1) for name in present.tolist()])
+    return tuple(names), numbers[members], bool(ordered)
+
+
+def run_backtest(groups: LabelledGroups[Fitted], *, random_state: int = 0) -> Backtest:
+    """Estimate labelled groups by models that have not seen them.
+
+    Models of a sequence are fitted on all earlier groups, others on all other items.
+    """
     pieces = [
-        _answer(groups, step, random_state)
-        for step in _rounds(estimated, groups.ordered, random_state)
-        if len(np.unique(groups.codes[np.isin(groups.members, step.fitted_on)])) > 1
+        _answer(groups, estimated, groups.rows_without(estimated), random_state)
+        for estimated in groups.rounds(random_state)
     ]
-    if not pieces:
-        raise TooFewGroupsError(
-            "A backtest needs labelled groups of two classes, and all but one group have items "
-            "of a single class: choose coarser groups."
-        )
     order = np.argsort(np.concatenate([piece.groups for piece in pieces]), kind="stable")
-    readings = Readings(
-        pieces[0].readings.names,
-        np.concatenate([piece.readings.shares for piece in pieces], axis=1)[:, order],
-        np.concatenate([piece.readings.errors for piece in pieces], axis=1)[:, order],
-        np.concatenate([piece.readings.steps for piece in pieces])[order],
-    )
+    readings = Readings.joined([piece.readings for piece in pieces]).of(order)
     tested = np.concatenate([piece.groups for piece in pieces])[order]
     under_shift = [estimate for piece in pieces for estimate in piece.under_shift]
     truth = groups.shares(tested)
     names = tuple(groups.names[group] for group in tested)
     drift = Drift.learn(readings, truth, names)
-    made = {}
+    by_name = {}
     for place, name in enumerate(names):
         # A sequence is estimated from what was known then, other groups from all others.
         others = range(place) if groups.ordered else np.delete(np.arange(len(names)), place)
         estimate = under_shift[order[place]]
-        made[name] = drift.only(list(others)).estimate(estimate, readings, place)
-    shares = groups.shares(large)
+        by_name[name] = drift.only(list(others)).estimate(estimate, readings, place)
+    shares = groups.shares(groups.large())
     past = np.bincount(groups.codes, minlength=len(groups.classes)) / len(groups.codes)
     history = History(
         drift,
@@ -167,7 +192,7 @@ def run_backtest(groups: LabelledGroups, *, random_state: int = 0) -> Backtest:
         pieces[-1].uncertainty,
         groups.names,
     )
-    return Backtest(groups.classes, truth, Estimates(made), history, groups.ordered)
+    return Backtest(groups.classes, truth, Estimates(by_name), history, groups.ordered)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,12 +205,15 @@ class _Answered:
     uncertainty: Floats
 
 
-def _answer(groups: LabelledGroups, step: _Round, random_state: int) -> _Answered:
-    """What each reading says of the groups of a round, by a model of the others."""
-    fitted_on = np.flatnonzero(np.isin(groups.members, step.fitted_on))
-    fitted = groups.fit(fitted_on)
-    rows = np.flatnonzero(np.isin(groups.members, step.estimated))
-    estimated = np.array(step.estimated)
+def _answer(
+    groups: LabelledGroups[Fitted], estimated: Integers, fitted_on: Integers, random_state: int
+) -> _Answered:
+    """Readings of some groups by a model of other items."""
+    with warnings.catch_warnings():
+        # About a part of the items: the model of all of them has its own.
+        warnings.simplefilter("ignore", HeadcountWarning)
+        fitted = groups.fit(fitted_on)
+    rows = np.flatnonzero(np.isin(groups.members, estimated))
     X = groups.X
     items = X.take(rows) if isinstance(X, Scored | Verdicts) else ScoredPool(take_rows(X, rows))
     samples = Samples.by_code(np.searchsorted(estimated, groups.members[rows]), len(estimated))
@@ -196,7 +224,9 @@ def _answer(groups: LabelledGroups, step: _Round, random_state: int) -> _Answere
     present = np.searchsorted(groups.classes, fitted.classes)
     means, posteriors = score_means(fitted, reduced), fitted.evidence(items)
     past = fitted.prior
-    last = groups.shares([max(step.fitted_on)])[0][present] if groups.ordered else None
+    last = None
+    if groups.ordered:
+        last = groups.shares([groups.members[fitted_on].max()])[0][present]
     uncertainty = np.ones(len(fitted.classes))
     if posteriors is not None:
         uncertainty = remaining_uncertainty(np.asarray(posteriors.training.items), past)
@@ -289,13 +319,16 @@ class Backtest:
     @property
     def errors(self) -> dict[str, float]:
         """Mean absolute error of each reading, and of the estimates: "combined"."""
-        made = list(self.estimates.values())
-        assert all(isinstance(estimate, HistoryEstimate) for estimate in made)
+        estimates = [
+            estimate
+            for estimate in self.estimates.values()
+            if isinstance(estimate, HistoryEstimate)
+        ]
         by_name = {
-            name: np.stack([estimate.readings[name] for estimate in made])  # type: ignore[attr-defined]
+            name: np.stack([estimate.readings[name] for estimate in estimates])
             for name in self.readings
         }
-        by_name[COMBINED] = np.stack([estimate.shares for estimate in made])
+        by_name[COMBINED] = np.stack([estimate.shares for estimate in estimates])
         return {
             name: float(np.abs(shares - self.truth).mean()) for name, shares in by_name.items()
         }
@@ -321,32 +354,7 @@ class Backtest:
     @property
     def sentence(self) -> str:
         """Which reading of the data held, in a sentence."""
-        weights, errors = self.weights, self.errors
-        trusted = max(weights, key=weights.__getitem__)
-        listed = [name for name in (POSTERIORS, PRIOR_SHIFT) if name in weights]
-        if trusted not in listed:
-            listed.insert(0, trusted)
-        first, *others = (
-            f"{IN_WORDS[name]} {'was' if name != POSTERIORS else 'were'} off by "
-            f"{100 * errors[name]:.1f} points"
-            if place == 0
-            else f"{IN_WORDS[name]} by {100 * errors[name]:.1f}"
-            for place, name in enumerate(listed)
-        )
-        n = len(self.truth)
-        said = ", ".join([first, *others])
-        relies = (
-            f"mainly on {IN_WORDS[trusted]}"
-            if weights[trusted] >= _MAIN
-            else (
-                "on "
-                + _enumerate([IN_WORDS[name] for name in weights if weights[name] >= 0.15])
-            )
-        )
-        return (
-            f"On {n} labelled {self.noun}{'' if n == 1 else 's'}, {said}: the estimate relies "
-            f"{relies}."
-        )
+        return which_held(self.weights, self.errors, IN_WORDS, len(self.truth), self.noun)
 
     def to_frame(self, level: float = 0.95) -> pl.DataFrame:
         """Table of all groups and classes.
@@ -453,3 +461,33 @@ class Backtest:
 
 def _enumerate(phrases: Sequence[str]) -> str:
     return phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
+
+
+def which_held(
+    weights: Mapping[str, float],
+    errors: Mapping[str, float],
+    in_words: Mapping[str, str],
+    n_groups: int,
+    noun: str,
+) -> str:
+    """Sentence on the readings of the data that held in labelled groups."""
+    trusted = max(weights, key=weights.__getitem__)
+    listed = [name for name in (POSTERIORS, PRIOR_SHIFT) if name in weights]
+    if trusted not in listed:
+        listed.insert(0, trusted)
+    first, *others = (
+        f"{in_words[name]} {'were' if in_words[name].endswith('s') else 'was'} off by "
+        f"{100 * errors[name]:.1f} points"
+        if place == 0
+        else f"{in_words[name]} by {100 * errors[name]:.1f}"
+        for place, name in enumerate(listed)
+    )
+    relies = (
+        f"mainly on {in_words[trusted]}"
+        if weights[trusted] >= _MAIN
+        else "on " + _enumerate([in_words[name] for name in weights if weights[name] >= 0.15])
+    )
+    return (
+        f"On {n_groups} labelled {noun}{'' if n_groups == 1 else 's'}, "
+        f"{', '.join([first, *others])}: the estimate relies {relies}."
+    )

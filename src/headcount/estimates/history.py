@@ -52,13 +52,13 @@ MEANINGS = {
 
 # Chances of the readings before labelled groups are seen, and without any: if the new items
 # look like a mixture of the labelled classes, and if they do not.
-_BEFORE = {PAST: 1.0, LAST: 0.4, POSTERIORS: 1.0, COUNTS: 1.0, PRIOR_SHIFT: 1.0}
+_BEFORE = {PAST: 1.0, LAST: 0.8, POSTERIORS: 3.0, COUNTS: 0.5, PRIOR_SHIFT: 0.6}
 _ALONE = {PAST: 0.1, LAST: 0.02, POSTERIORS: 0.4, COUNTS: 0.02, PRIOR_SHIFT: 0.5}
-_ALONE_UNLIKE = {PAST: 0.3, LAST: 0.02, POSTERIORS: 0.5, COUNTS: 0.02, PRIOR_SHIFT: 0.2}
+_ALONE_UNLIKE = {PAST: 0.3, LAST: 0.02, POSTERIORS: 0.6, COUNTS: 0.02, PRIOR_SHIFT: 0.1}
 # Standard deviations of the drift of log odds: the median and the spread of their logarithms
 # before labelled groups are seen and without any, and the spread between classes.
 _DRIFTS = np.geomspace(0.01, 4.0, 20)
-_MEDIAN, _SPREAD = 0.3, 1.0
+_MEDIAN, _SPREAD = 0.4, 0.8
 _MEDIAN_ALONE, _SPREAD_ALONE = 0.2, 0.6
 _BETWEEN_CLASSES = 0.5
 # Correlation between the drift of the labelled and of the new items of a group.
@@ -68,7 +68,7 @@ _GROWTH = 0.2
 # Where readings disagree more than this many times as much as in labelled groups, these say
 # little about which of them holds: for shares, and for intervals, which are more cautious. A
 # disagreement that counts, in log odds.
-_REACH, _REACH_OF_INTERVALS, _DISAGREEMENT = 5.0, 2.0, 0.15
+_REACH, _REACH_OF_INTERVALS, _DISAGREEMENT = 5.0, 1.5, 0.15
 # Shares below are as uncertain as this one, relative to their distance from 0 or 1.
 _LEAST_SHARE = 0.01
 _TINY = 1e-5
@@ -87,6 +87,16 @@ class Readings:
     errors: Floats
     steps: Floats
 
+    @classmethod
+    def joined(cls, parts: Sequence[Readings]) -> Readings:
+        """Readings of the samples of all parts."""
+        return cls(
+            parts[0].names,
+            np.concatenate([part.shares for part in parts], axis=1),
+            np.concatenate([part.errors for part in parts], axis=1),
+            np.concatenate([part.steps for part in parts]),
+        )
+
     def of(self, places: Sequence[int] | NDArray[np.int64]) -> Readings:
         """Readings of some samples."""
         chosen = np.asarray(places, np.int64)
@@ -99,6 +109,12 @@ class Readings:
         """Change of shares per unit of log odds."""
         shares = np.clip(self.shares, _LEAST_SHARE, 1 - _LEAST_SHARE)
         return np.asarray(shares * (1 - shares))
+
+    @cached_property
+    def counted_items(self) -> NDArray[np.int64]:
+        """Numbers of items whose counts would have the sampling errors."""
+        shares = np.clip(self.shares, _LEAST_SHARE, 1 - _LEAST_SHARE)
+        return np.maximum(shares * (1 - shares) / self.errors**2, 1).round().astype(np.int64)
 
     @cached_property
     def growth(self) -> Floats:
@@ -188,7 +204,7 @@ class Drift:
     `sizes` are the chances of the common drift before the groups are seen, (T,). `likelihoods`
     are logarithms by reading, drift, group and class, (M, T, G, K), `disagreements` those
     between readings, (2, G), `residuals` the drift of each group and `noise` its variance by
-    chance, (M, G, K).
+    chance, (M, G, K). `in_method` is a factor of the chance that the method is right.
 
     >>> import numpy as np
     >>> shares = np.array([[[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]],
@@ -207,9 +223,16 @@ class Drift:
     groups: tuple[Hashable, ...]
     residuals: Floats
     noise: Floats
+    in_method: float = 1.0
 
     @classmethod
-    def learn(cls, readings: Readings, truth: Floats, groups: Sequence[Hashable]) -> Drift:
+    def learn(
+        cls,
+        readings: Readings,
+        truth: Floats,
+        groups: Sequence[Hashable],
+        in_method: float = 1.0,
+    ) -> Drift:
         """Drift of readings of labelled groups with known shares, (G, K)."""
         slopes, away = readings.slopes, truth - readings.shares
         drift = _DRIFTS[:, None, None] * slopes[:, None] * np.sqrt(readings.growth)[:, None]
@@ -223,12 +246,14 @@ class Drift:
             tuple(groups),
             away / slopes,
             (readings.errors / slopes) ** 2,
+            in_method,
         )
 
     @classmethod
-    def usual(cls, readings: Readings) -> Drift:
+    def usual(cls, readings: Readings, in_method: float = 1.0) -> Drift:
         """Drift that is usual, where no groups are labelled."""
-        nothing = cls.learn(readings.of([]), np.empty((0, readings.shares.shape[2])), ())
+        no_truth = np.empty((0, readings.shares.shape[2]))
+        nothing = cls.learn(readings.of([]), no_truth, (), in_method)
         return replace(nothing, sizes=_lognormal(_MEDIAN_ALONE, _SPREAD_ALONE))
 
     def only(self, places: Sequence[int] | NDArray[np.int64]) -> Drift:
@@ -270,8 +295,8 @@ class Drift:
         of_class = np.einsum("ct,mtk->mck", near, relative)
         # The shares of K classes are K - 1 numbers.
         of_common = (np.log(of_class) + highest).sum(axis=2) * (K - 1) / K
-        alone = _as_chances(self.names, _ALONE_UNLIKE if unlike else _ALONE)
-        before = _as_chances(self.names, _BEFORE)
+        alone = self._chances(_ALONE_UNLIKE if unlike else _ALONE)
+        before = self._chances(_BEFORE)
         log_chances = trust * np.log(before) + (1 - trust) * np.log(alone)
         joint = log_chances[:, None] + np.log(self.sizes) + of_common
         joint -= joint.max()
@@ -280,6 +305,12 @@ class Drift:
         common = of_reading / of_reading.sum(axis=1, keepdims=True)
         sizes = np.einsum("mck,ct->mtk", common[..., None] / of_class, near) * relative
         return weights / weights.sum(), sizes
+
+    def _chances(self, preference: Mapping[str, float]) -> Floats:
+        """Chances of the readings, given their preference for shares."""
+        values = np.array([preference[name] for name in self.names])
+        values[self.names.index(PRIOR_SHIFT)] *= self.in_method
+        return np.asarray(values / values.sum())
 
     def estimates(
         self, under_shift: Sequence[Estimate], readings: Readings, groups: Sequence[Hashable]
@@ -304,35 +335,58 @@ class Drift:
 
         `posterior` is `_posterior`, if its results are kept.
         """
+        mixture, wider = self.mixtures(
+            readings, place, group, unlike=_is_unlike(under_shift), posterior=posterior
+        )
+        n_items = under_shift.n_items
+        warnings = under_shift.warnings
+        if self.groups:
+            # Those about the assumption, which the estimate does not need, are left out.
+            warnings = tuple(text for text in warnings if not text.startswith(UNLIKE))
+        return HistoryEstimate(
+            method=under_shift.method,
+            classes=under_shift.classes,
+            shares=mixture.median(under_shift.posterior.draws, n_items),
+            raw=under_shift.raw,
+            n_items=under_shift.n_items,
+            estimand=under_shift.estimand,
+            posterior=RepeatedPosterior(
+                lambda: wider.posterior(under_shift.posterior.draws, n_items)
+            ),
+            fit_test=under_shift.fit_test,
+            warnings=warnings,
+            n_effective=under_shift.n_effective,
+            reduction_error=under_shift.reduction_error,
+            under_shift=under_shift,
+            readings=dict(zip(self.names, readings.shares[:, place], strict=True)),
+            weights=dict(zip(self.names, mixture.weights.tolist(), strict=True)),
+            n_groups=len(self.groups),
+        )
+
+    def mixtures(
+        self,
+        readings: Readings,
+        place: int,
+        group: Hashable = None,
+        *,
+        unlike: bool,
+        posterior: Callable[..., tuple[Floats, Floats]] | None = None,
+    ) -> tuple[Mixture, Mixture]:
+        """Distributions of the shares of a sample: for shares, and for wider intervals."""
         posterior = self._posterior if posterior is None else posterior
-        shares = readings.shares[:, place]
-        disagreements, unlike = readings.disagreements[:, place], _is_unlike(under_shift)
+        shares, disagreements = readings.shares[:, place], readings.disagreements[:, place]
         weights, sizes = posterior(self._trust(disagreements, _REACH), unlike=unlike)
-        cautious = self._trust(disagreements, _REACH_OF_INTERVALS)
-        mixture = _Mixture(
+        mixture = Mixture(
             weights,
             sizes,
             np.log(np.maximum(shares, _TINY)),
-            (readings.errors[:, place] / readings.slopes[:, place]) ** 2,
+            readings.counted_items[:, place],
             *self._effects(group, shares.shape[1], float(readings.growth[place])),
             self.names.index(PRIOR_SHIFT),
         )
+        cautious = self._trust(disagreements, _REACH_OF_INTERVALS)
         weights_of_draws, sizes_of_draws = posterior(cautious, unlike=unlike)
-        wider = replace(mixture, weights=weights_of_draws, sizes=sizes_of_draws)
-        kept = under_shift.warnings
-        if self.groups:
-            # Of the assumption, which the estimate does not need.
-            kept = tuple(text for text in kept if not text.startswith(UNLIKE))
-        return HistoryEstimate(
-            **{name: getattr(under_shift, name) for name in _ESTIMATE_FIELDS},
-            warnings=kept,
-            shares=mixture.mean,
-            posterior=RepeatedPosterior(lambda: wider.posterior(under_shift)),
-            under_shift=under_shift,
-            readings=dict(zip(self.names, shares, strict=True)),
-            weights=dict(zip(self.names, weights.tolist(), strict=True)),
-            n_groups=len(self.groups),
-        )
+        return mixture, replace(mixture, weights=weights_of_draws, sizes=sizes_of_draws)
 
     def _effects(self, group: Hashable, n_classes: int, growth: float) -> tuple[Floats, Floats]:
         """Expected effect on log odds and its variance, by reading and drift, (M, T, K)."""
@@ -351,11 +405,6 @@ def _is_unlike(estimate: Estimate) -> bool:
     return estimate.fit_test is not None and estimate.fit_test.p_value < BROKEN_LEVEL
 
 
-def _as_chances(names: Sequence[str], preference: Mapping[str, float]) -> Floats:
-    values = np.array([preference[name] for name in names])
-    return np.asarray(values / values.sum())
-
-
 def _lognormal(median: float, spread: float) -> Floats:
     """Chances of the sizes of the drift."""
     values = np.exp(-0.5 * (np.log(_DRIFTS / median) / spread) ** 2)
@@ -369,19 +418,19 @@ def _near_one_another() -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class _Mixture:
+class Mixture:
     """Distribution of the shares of a sample over readings and sizes of the drift.
 
     `weights` are those of the readings, (M,), `sizes` the chances of the drifts of each class,
-    (M, T, K), `logs` the logarithms of the shares under each reading and `sampling` the
-    variances of their log odds, (M, K), `effects` and `variances` those of the drift,
-    (M, T, K). `shifted` is the place of the prior-shift reading.
+    (M, T, K), `logs` the logarithms of the shares under each reading and `sizes_of_samples` the
+    numbers of items with their sampling errors, (M, K), `effects` and `variances` those of the
+    drift, (M, T, K). `shifted` is the place of the prior-shift reading.
     """
 
     weights: Floats
     sizes: Floats
     logs: Floats
-    sampling: Floats
+    sizes_of_samples: NDArray[np.int64]
     effects: Floats
     variances: Floats
     shifted: int
@@ -392,25 +441,29 @@ class _Mixture:
         K = self.logs.shape[1]
         return (K - 1) / K
 
-    @property
-    def mean(self) -> Floats:
-        """Shares under each reading, averaged."""
-        expected = (self.sizes * self.effects).sum(axis=1)
-        mean = self.weights @ _softmax(self.logs + expected * self._part)
-        return np.asarray(mean / mean.sum())
+    def median(self, under_shift: Floats, n_items: int) -> Floats:
+        """Medians of the shares, which have the least absolute error, with the sum 1."""
+        draws = self.posterior(under_shift, n_items).draws
+        median = np.median(draws, axis=0)
+        # Of very many classes, each may be absent from half of the draws.
+        shares = median if median.sum() > 0 else draws.mean(axis=0)
+        return np.asarray(shares / shares.sum())
 
-    def posterior(self, under_shift: Estimate) -> SharePosterior:
-        """Draws of the realised shares, the same ones each time."""
+    def posterior(self, under_shift: Floats, n_items: int) -> SharePosterior:
+        """Draws of the realised shares, the same ones each time.
+
+        `under_shift` are draws of the shares under prior shift.
+        """
         rng, K = np.random.default_rng(0), self.logs.shape[1]
         evenly = (np.arange(_N_DRAWS) + 0.5) / _N_DRAWS
         ends = np.cumsum(self.weights)
         m = np.searchsorted(ends, evenly * ends[-1])
-        logs, sampling = self.logs[m], self.sampling[m]
+        logs = self.logs[m]
         by_method = m == self.shifted
         if by_method.any():
             # The method has its own distribution, which need not be normal.
-            own = rng.choice(under_shift.posterior.draws, int(by_method.sum()))
-            logs[by_method], sampling[by_method] = np.log(np.maximum(own, _TINY)), 0.0
+            shares = rng.choice(under_shift, int(by_method.sum()))
+            logs[by_method] = np.log(np.maximum(shares, _TINY))
         # Two classes have the same drift.
         levels = rng.random((_N_DRAWS, 1 if K == 2 else K))
         t = np.empty(levels.shape, np.int64)
@@ -420,10 +473,15 @@ class _Mixture:
                 sums = np.cumsum(self.sizes[reading, :, k])
                 t[rows, k] = np.searchsorted(sums[:-1], levels[rows, k] * sums[-1])
         draw, classes = m[:, None], np.arange(K)
-        spread = np.sqrt((self.variances[draw, t, classes] + sampling) * self._part)
+        spread = np.sqrt(self.variances[draw, t, classes] * self._part)
         logs += self.effects[draw, t, classes] * self._part
         logs += spread * rng.standard_normal(logs.shape)
-        draws = _whole_items(_softmax(logs), under_shift.n_items)
+        shares = _softmax(logs)
+        # A rare class may have no item, which normal errors of the log odds would exclude.
+        counted = rng.binomial(self.sizes_of_samples[m], shares) / self.sizes_of_samples[m]
+        empty = counted.sum(axis=1, keepdims=True) == 0
+        shares = np.where(by_method[:, None] | empty, shares, counted)
+        draws = _whole_items(shares / shares.sum(axis=1, keepdims=True), n_items)
         return SharePosterior(draws, np.full(_N_DRAWS, 1 / _N_DRAWS))
 
 
@@ -432,7 +490,7 @@ class History:
     """What labelled groups say about new ones: the drift, and the shares of the past.
 
     `drift` is None if there are no labelled groups: then it is what is usual. `labelled` are
-    the names of all labelled groups, in their order.
+    the names of all labelled groups, in their order; none if new groups are of another kind.
     """
 
     drift: Drift | None
@@ -445,40 +503,48 @@ class History:
         self,
         under_shift: Sequence[Estimate],
         means: ScoreMeans | None,
-        groups: Sequence[Hashable] | None = None,
+        groups: Sequence[Hashable],
+        steps: Floats,
     ) -> list[HistoryEstimate]:
-        """Estimates of samples; `groups` are their names, of which some may have labels."""
-        names = [None] * len(under_shift) if groups is None else groups
+        """Estimates of samples.
+
+        `groups` are their names, of which some may have labels, or None; `steps` their
+        distances from the last labelled group, as `steps` returns them.
+        """
         readings = read_samples(
-            under_shift, means, self.past, self.last, self.uncertainty, self._steps(names)
+            under_shift, means, self.past, self.last, self.uncertainty, steps
         )
         drift = Drift.usual(readings) if self.drift is None else self.drift
-        made = drift.estimates(under_shift, readings, names)
+        estimates = drift.estimates(under_shift, readings, groups)
         if self.drift is not None:
-            return made
+            return estimates
         # Where nothing speaks against the assumption, shares follow it, and intervals do not.
         return [
             estimate
             if _is_unlike(estimate)
             else replace(estimate, shares=estimate.under_shift.shares)
-            for estimate in made
+            for estimate in estimates
         ]
 
-    def _steps(self, names: Sequence[Hashable]) -> Floats:
-        """Distance of new groups of a sequence from the last labelled one, by their order."""
-        labelled = set(self.labelled)
-        new = [name for name in names if name is not None and name not in labelled]
-        if self.last is None or not new:
+    def steps(self, names: Sequence[Hashable]) -> Floats:
+        """Distance of all new groups of a sequence from the last labelled one, in order.
+
+        1 for the others, and for groups of another kind than the labelled ones.
+        """
+        if self.last is None:
             return np.ones(len(names))
-        place = {name: float(step) for step, name in enumerate(new, 1)}
-        place[None] = (len(new) + 1) / 2
-        return np.array([place.get(name, 1.0) for name in names])
+        return group_steps(names, self.labelled)
 
 
-_ESTIMATE_FIELDS = (
-    "method", "classes", "raw", "n_items", "estimand", "fit_test", "n_effective",
-    "reduction_error",
-)  # fmt: skip
+def group_steps(names: Sequence[Hashable], labelled: Sequence[Hashable]) -> Floats:
+    """Distance of all new groups of a sequence from the last labelled one, in order."""
+    before = set(labelled)
+    new = [name for name in names if name is not None and name not in before]
+    if not before or not new:
+        return np.ones(len(names))
+    place: dict[Hashable, float] = {name: float(step) for step, name in enumerate(new, 1)}
+    place[None] = (len(new) + 1) / 2
+    return np.array([place.get(name, 1.0) for name in names])
 
 
 def _softmax(logs: Floats) -> Floats:
@@ -531,5 +597,6 @@ class HistoryEstimate(Estimate):
             for name in main
             if self.weights[name] >= 0.005
         )
-        groups = f"{self.n_groups} labelled groups" if self.n_groups else "no labelled groups"
+        n = self.n_groups
+        groups = f"{n or 'no'} labelled group{'' if n == 1 else 's'}"
         return (f"Weights of the readings, from {groups}: {listed}.",)

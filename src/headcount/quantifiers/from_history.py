@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from datetime import date
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from headcount._support.execution import base_seeds
-from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
-from headcount.estimates.backtest import Backtest, LabelledGroups, run_backtest
+from headcount.estimates.backtest import Backtest, LabelledGroups, group_members, run_backtest
 from headcount.estimates.history import History
 from headcount.items.arrays import Scored, Verdicts, encode_labels, take_rows
 from headcount.parts.fitted import Fitted, Input, MethodInfo
@@ -180,34 +178,20 @@ def labelled_groups(
     groups: ArrayLike,
     ordered: Any,
     names: Sequence[Any] | None = None,
-) -> LabelledGroups:
+) -> LabelledGroups[Fitted]:
     """Labelled items in groups, for a backtest of a quantifier that is not fitted.
 
     `names` has the names of the groups in their order, which is sorted by default.
     """
     classes, codes = encode_labels(y, name="y")
-    found, members = encode_labels(groups, name="groups")
-    if len(members) != len(codes):
-        raise HeadcountError(
-            f"groups has {len(members):,} values, but there are {len(codes):,} items: pass one "
-            "group per item."
-        )
-    if ordered is not True and ordered is not False:
-        check_choice("ordered", ordered, ("auto",))
-        ordered = found.dtype.kind == "M" or all(isinstance(name, date) for name in found)
-    if names is not None:
-        place = {name: number for number, name in enumerate(names)}
-        members = np.array([place.get(name, -1) for name in found.tolist()])[members]
+    in_order, members, is_sequence = group_members(groups, len(codes), ordered, names)
     labels = np.asarray(classes)[codes]
 
     def fit(rows: NDArray[np.int64]) -> Fitted:
         items = X.take(rows) if isinstance(X, Scored | Verdicts) else take_rows(X, rows)
         return clone(quantifier).fit(items, labels[rows]).fitted_
 
-    return LabelledGroups(
-        X, codes, members, tuple(found.tolist() if names is None else names), classes,
-        bool(ordered), fit,
-    )  # fmt: skip
+    return LabelledGroups(X, codes, members, in_order, classes, is_sequence, fit)
 
 
 def following(quantifier: Any, history: History | None) -> Any:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,12 +50,16 @@ _FEWEST_PERIODS, _MOST_PERIODS, _FEWEST_IN_PERIOD = 6, 36, 100
 
 @dataclass(frozen=True, eq=False)
 class GroupColumn:
-    """Group of each labelled row, and the names of the groups in their order."""
+    """Group of each labelled row, and the names of the groups in their order.
+
+    `as_new` is False if the new items are in groups of another kind, or in none.
+    """
 
     values: NDArray[Any]
     names: tuple[Any, ...]
     ordered: bool
     noun: str
+    as_new: bool = True
 
     @classmethod
     def of(cls, values: pl.Series, by: str, table: str, date_order: str | None) -> GroupColumn:
@@ -63,8 +67,8 @@ class GroupColumn:
         texts, _ = group_names(values, by, table, date_order)
         names = np.asarray(texts.fill_null(MISSING).to_list(), dtype=np.str_)
         order, ordered = order_names(sorted(set(names.tolist())), values.name != by)
-        kept = tuple(name for name in order if name != MISSING)
-        return cls(names, kept, ordered, by if by in PERIODS else "group")
+        in_order = tuple(name for name in order if name != MISSING)
+        return cls(names, in_order, ordered, by if by in PERIODS else "group")
 
     def n_large(self, fewest: int) -> int:
         """Number of groups with so many items."""
@@ -105,8 +109,16 @@ def _periods(labelled: LabelledItems, options: Options) -> GroupColumn | None:
             return None
         enough = groups.n_large(_FEWEST_IN_PERIOD) >= _FEWEST_PERIODS
         if enough and len(groups.names) <= _MOST_PERIODS:
-            return groups
+            return replace(groups, as_new=False)
     return None
+
+
+def no_groups(labelled: LabelledItems, reason: str) -> HeadcountError:
+    """Error of a history that is demanded where no groups are labelled."""
+    return HeadcountError(
+        f"`history` is 'yes', but {labelled.table.name!r} has no labelled groups: name them by "
+        f"`by`, or leave `history` out. {reason}".strip()
+    )
 
 
 def model_backtest(
@@ -125,7 +137,9 @@ def model_backtest(
     in_groups = labelled_groups(
         model.quantifier, X, labels, groups.values, groups.ordered, groups.names
     )
-    return replace(run_backtest(in_groups, random_state=random_state), noun=groups.noun)
+    result = run_backtest(in_groups, random_state=random_state)
+    history = result.history if groups.as_new else replace(result.history, labelled=())
+    return replace(result, history=history, noun=groups.noun)
 
 
 def has_history(model: TableModel | ScoreModel) -> bool:
@@ -175,7 +189,7 @@ class TableBacktest(Backtest):
 
     title: str = ""
     notes: tuple[str, ...] = ()
-    facts: tuple[tuple[str, str], ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
     level: float = 0.95
 
     def to_dict(self) -> dict[str, Any]:
@@ -271,7 +285,7 @@ class TableBacktest(Backtest):
                     scrolled(self._numbers(frame).to_html(css_class="sortable"), "tall"),
                 ),
                 notes_section(plain_notes(self.notes)),
-                section("How it was done", facts("Data and method", dict(self.facts))),
+                section("How it was done", facts("Data and method", self.facts)),
             ],
             columns=tuple(frame.columns),
             rows=frame.iter_rows(),
@@ -326,7 +340,7 @@ def backtest(
     labelled: Any,
     *,
     target: str,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     scores: bool = False,
     date_column: str | None = None,
     method: str = "auto",
@@ -350,9 +364,9 @@ def backtest(
         Labelled table.
     target : str
         Column of the labels.
-    by : str, default=None
-        Groups: a column, or "year", "quarter", "month", "week" or "day". By default the periods
-        of the only column of dates.
+    by : str or sequence of str, default=None
+        Groups: a column, several, or "year", "quarter", "month", "week" or "day". By default
+        the periods of the only column of dates.
     scores : bool, default=False
         True if the other columns hold the posteriors of a classifier that was not trained on
         these items.
@@ -433,10 +447,15 @@ def backtest(
         "Method for prior shift": model.quantifier.fitted_.method,
     }
     return TableBacktest(
-        **{name: getattr(result, name) for name in Backtest.__dataclass_fields__},
+        classes=result.classes,
+        truth=result.truth,
+        estimates=result.estimates,
+        history=result.history,
+        ordered=result.ordered,
+        noun=result.noun,
         title=title or f"{target} in {table.name}: backtest",
         notes=(*table.notes, *items.notes),
-        facts=tuple(described.items()),
+        facts=described,
         level=level,
     )
 
