@@ -42,6 +42,31 @@ def test_in_words(tables, call):
     assert "by the labels" not in out
 
 
+def test_labelled_months_decide(tables, call):
+    """The reference has months, in which the accuracy was known."""
+    parts = [
+        scored(400, share, seed).with_columns(month=pl.lit(f"2023-{seed:02}"))
+        for seed, share in enumerate([0.2, 0.6, 0.3, 0.7, 0.2, 0.5], 1)
+    ]
+    pl.concat(parts).write_csv("known.csv")
+    code, out, _ = call(*ASK, "new.csv", "--by", "month")
+    assert code == 0
+    assert "On 3 labelled months, the confidence of the classifier was off by" in out
+    facts = json.loads(call(*ASK, "new.csv", "--by", "month", "--json")[1])
+    assert facts["history"] in out
+    assert facts["low"] <= facts["true"] <= facts["high"]
+    alone = json.loads(call(*ASK, "new.csv", "--by", "month", "--json", "--history", "no")[1])
+    assert alone["history"] is None
+
+
+def test_history_that_is_not_there(tables, call):
+    code, _, err = call(*ASK, "new.csv", "--history", "yes")
+    assert code == 2
+    assert "--history is 'yes', but 'known.csv' has no labelled groups" in err
+    out = call(*ASK, "new.csv")[1]
+    assert "No labelled groups show how much else may change" in out
+
+
 def test_leap_follows_the_mix_where_cbpe_does_not(tables, call):
     found = {}
     for method in ("LEAP", "cbpe"):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,15 +15,23 @@ from sklearn.utils.validation import check_is_fitted
 from headcount.accuracy.estimates import AccuracyEstimate, accuracy_from_labels
 from headcount.accuracy.estimation import Observed, accuracy_estimates
 from headcount.accuracy.fitted import FittedPredictor, Floats, MetricModel
+from headcount.accuracy.history import AccuracyHistory
 from headcount.accuracy.metrics import Metric
-from headcount.accuracy.model_outputs import FittedClassifier, OutputSource, Reference
-from headcount.errors import HeadcountError, warn
+from headcount.accuracy.model_outputs import (
+    FittedClassifier,
+    ModelOutputs,
+    OutputSource,
+    Reference,
+)
+from headcount.errors import HeadcountError, HeadcountWarning, warn
+from headcount.estimates.backtest import LabelledGroups, group_members
 from headcount.estimates.estimate import Estimand
 from headcount.estimates.estimates import Estimates
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.items.arrays import Scored, Verdicts, check_labels, check_lengths, encode_labels
 from headcount.parts.fitted import GroupStatistics, Input, MethodInfo, Shift, pool_samples
 from headcount.quantifiers.registry import MethodTable, find_methods
+from headcount.samples.samples import Samples
 
 _FACTS = ("title", "input", "gives", "shift", "reference")
 
@@ -96,7 +105,9 @@ class Predictor(BaseEstimator):
             shift=self._shift(),
         )
 
-    def fit(self, X: Any, y: ArrayLike) -> Self:
+    def fit(
+        self, X: Any, y: ArrayLike, groups: ArrayLike | None = None, ordered: Any = "auto"
+    ) -> Self:
         """Learn from labelled items that the classifier was not trained on.
 
         Parameters
@@ -106,6 +117,13 @@ Scored or Verdicts
             Items, as the classifier takes them, or classified elsewhere.
         y : array-like of shape (n,)
             Labels of the items. A class of the classifier may have no items.
+        groups : array-like of shape (n,), default=None
+            Group of each item, such as its month or site. Estimates then follow what held in
+            them: the accuracy of the past, the confidence of the classifier, or the method.
+        ordered : {"auto"} or bool, default="auto"
+            True if the groups are a sequence in time: each is estimated from earlier ones only,
+            and the accuracy of the last one is one more reading. "auto" takes dates for a
+            sequence.
 
         Returns
         -------
@@ -123,7 +141,11 @@ Scored or Verdicts
             outputs = source.items(X)
             codes = encode_labels(y, classes=source.classes)[1]
         check_lengths("X", len(outputs), codes)
-        return self._fitted_on(Reference(outputs, codes, len(source.classes)), source)
+        reference = Reference(outputs, codes, len(source.classes))
+        self._fitted_on(reference, source)
+        if groups is not None:
+            self._follow(groups, ordered)
+        return self
 
     def _source(
         self, classes: NDArray[Any], classifier: FittedClassifier | None = None
@@ -143,6 +165,37 @@ Scored or Verdicts
         self.fitted_ = self._fit(reference, source)
         self.classes_ = self.fitted_.classes
         return self
+
+    def _follow(
+        self,
+        groups: ArrayLike,
+        ordered: Any,
+        names: Sequence[Any] | None = None,
+        noun: str = "group",
+    ) -> None:
+        """Fit methods on some of the groups to estimate the others; estimates follow them.
+
+        `names` has the names of the groups in their order, which is sorted by default, and
+        `noun` is what a group is called.
+        """
+        fitted = self.fitted_
+        reference, source = fitted.training, fitted.source
+
+        def fit(rows: NDArray[np.int64]) -> FittedPredictor:
+            part = Reference(
+                reference.items.take(rows), reference.codes[rows], reference.n_classes
+            )
+            with warnings.catch_warnings():
+                # About a part of the items: the model of all of them has its own.
+                warnings.simplefilter("ignore", HeadcountWarning)
+                return clone(self)._fit(part, source)
+
+        in_order, members, is_sequence = group_members(groups, len(reference), ordered, names)
+        labelled = LabelledGroups(
+            None, reference.codes, members, in_order, source.classes, is_sequence, fit
+        )
+        past = AccuracyHistory.of(labelled, reference, noun)
+        self.fitted_ = replace(fitted, past=past)
 
     @property
     def has_table(self) -> bool:
@@ -332,6 +385,7 @@ Scored or Verdicts
         replicates: int = 4000,
         level: float = 0.95,
         random_state: Any = None,
+        groups: Sequence[Any] | None = None,
     ) -> list[AccuracyEstimate]:
         """Estimate a metric, with intervals, on many samples of a pool.
 
@@ -341,6 +395,9 @@ Scored or Verdicts
             As for `predict_many`.
         labelled, design, estimand, prior, replicates, level, random_state
             As for `estimate`.
+        groups : sequence of length S, default=None
+            Names of the samples, in the order of time if the groups of `fit` were. Those of
+            `fit` have labelled items of their own.
 
         Returns
         -------
@@ -352,19 +409,29 @@ Scored or Verdicts
         samples = pool_samples(samples, pool)
         if labelled is None and design is not None:
             raise HeadcountError("design is for labels of some items: pass it with labelled.")
-        estimates = accuracy_estimates(
-            self.fitted_,
-            checked,
-            Observed.of_samples(self.fitted_, pool, samples, checked),
-            estimand=estimand,
-            prior=prior,
-            replicates=replicates,
-            level=level,
-            random_state=random_state,
-        )
-        if labelled is None:
-            return estimates
-        return accuracy_from_labels(self.fitted_, pool, samples, estimates, labelled, design)
+
+        def estimate(
+            fitted: FittedPredictor, items: ModelOutputs, chosen: Samples
+        ) -> list[AccuracyEstimate]:
+            return accuracy_estimates(
+                fitted,
+                checked,
+                Observed.of_samples(fitted, items, chosen, checked),
+                estimand=estimand,
+                prior=prior,
+                replicates=replicates,
+                level=level,
+                random_state=random_state,
+            )
+
+        answers = estimate(self.fitted_, pool, samples)
+        if labelled is not None:
+            return accuracy_from_labels(self.fitted_, pool, samples, answers, labelled, design)
+        past, has_range = self.fitted_.past, np.isfinite(checked.high - checked.low)
+        if past is None or not has_range:
+            return answers
+        learnt = past.learn(checked, estimate)
+        return list(learnt.estimates(self.fitted_, answers, pool, samples, groups))
 
     def estimate_statistics(
         self,

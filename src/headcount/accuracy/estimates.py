@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -276,6 +276,53 @@ class AccuracyEstimate:
             for name, row in zip(names, self.table, strict=True)
         ]
         return [Table(["true \\ predicted", *names], rows, [False] + [True] * len(names))]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HistoryAccuracy(AccuracyEstimate):
+    """Metric of a classifier on a sample, from the readings that held in labelled groups.
+
+    Attributes
+    ----------
+    under_shift : AccuracyEstimate
+        The estimate of the method alone.
+    readings : mapping of str to float
+        Values under each reading of the data: "past mean", "last share", "mean posteriors"
+        (the metric changes as the confidence of the classifier does) and "prior shift" (the
+        method is right).
+    weights : mapping of str to float
+        Weight of each reading. They sum to 1.
+    n_groups : int
+        Number of labelled groups that the weights rest on.
+    history : str
+        Which reading held in the labelled groups, in a sentence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import headcount as hc
+    >>> rng = np.random.default_rng(0)
+    >>> month = np.repeat(np.arange(9), 200)
+    >>> y = (rng.random(1800) < 0.4).astype(int)
+    >>> scores = hc.Scored(rng.beta(1 + 3 * y, 4 - 3 * y))
+    >>> old = month < 8
+    >>> leap = hc.accuracy.LEAP().fit(
+    ...     scores.take(np.flatnonzero(old)), y[old], groups=month[old], ordered=True)
+    >>> estimate = leap.estimate(scores.take(np.flatnonzero(~old)), random_state=0)
+    >>> estimate.basis, estimate.n_groups
+    ('history', 4)
+    """
+
+    under_shift: AccuracyEstimate = field(kw_only=True)
+    readings: Mapping[str, float] = field(kw_only=True)
+    weights: Mapping[str, float] = field(kw_only=True)
+    n_groups: int = field(kw_only=True)
+    history: str = field(kw_only=True, default="")
+
+    @property
+    def basis(self) -> str:
+        """Foundation of the value: the "history" of labelled groups, if there are any."""
+        return "history" if self.n_groups else "no history: two readings"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -48,10 +48,12 @@ from headcount.samples.samples import Samples
 _BATCH_NUMBERS = 8_000_000
 # Draws with a smaller range are equal up to rounding.
 _ROUNDING = 1e-9
+ASSUMES = "the estimate assumes that only"
+"""Start of the warning about the assumption of an estimate."""
 _SHIFT_WARNINGS = {
     "prior": "",
     "covariate": (
-        "the estimate assumes that only the shares of the classes have changed (prior shift): "
+        f"{ASSUMES} the shares of the classes have changed (prior shift): "
         "if only the distribution of the inputs has changed, use the value raw."
     ),
     "none": (

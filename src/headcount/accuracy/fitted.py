@@ -113,7 +113,10 @@ class AccuracyModel(MetricModel):
 
 @dataclass(frozen=True, eq=False)
 class FittedPredictor(Fitted, NeedsStatistics):
-    """A fitted method whose answers are metrics. Its training items are a `Reference`."""
+    """A fitted method whose answers are metrics. Its training items are a `Reference`.
+
+    `past` is the `AccuracyHistory` of labelled groups, or None.
+    """
 
     reducible: ClassVar[str] = "CBPE, ATC, DoC or LEAP"
 
@@ -122,6 +125,7 @@ class FittedPredictor(Fitted, NeedsStatistics):
     # Any, as methods use attributes of their own models.
     model: Any = field(kw_only=True)
     shift: Shift = field(kw_only=True)
+    past: Any = field(kw_only=True, default=None)
 
     @property
     def has_table(self) -> bool:

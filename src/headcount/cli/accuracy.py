@@ -10,6 +10,7 @@ from headcount.cli.options import (
     BY,
     DATE_COLUMN,
     DATE_ORDER,
+    HISTORY,
     JSON,
     LEARNING,
     LEVEL,
@@ -35,6 +36,7 @@ def accuracy(
         list[str],
         typer.Option(
             "--reference",
+            metavar="TABLE",
             help="Table of labelled items the model was not trained on, with its posteriors in "
             "a column for each class, or in one for the positive class.",
             rich_help_panel=LEARNING,
@@ -43,13 +45,17 @@ def accuracy(
     target: Annotated[
         str,
         typer.Option(
-            "--target", help="Column of the labels, in the reference.", rich_help_panel=LEARNING
+            "--target",
+            metavar="COLUMN",
+            help="Column of the labels, in the reference.",
+            rich_help_panel=LEARNING,
         ),
     ],
     prediction: Annotated[
         str | None,
         typer.Option(
             "--prediction",
+            metavar="COLUMN",
             help="Column of the predicted classes, in both tables; the likeliest by default.",
             rich_help_panel=LEARNING,
         ),
@@ -58,6 +64,7 @@ def accuracy(
         str,
         typer.Option(
             "--metric",
+            metavar="NAME",
             help="accuracy, f1, precision, recall, balanced_accuracy, mcc ...",
             rich_help_panel=METHOD,
         ),
@@ -66,6 +73,7 @@ def accuracy(
         str,
         typer.Option(
             "--method",
+            metavar="NAME",
             help="LEAP and others for a new mix of classes, CBPE for new inputs.",
             rich_help_panel=METHOD,
         ),
@@ -73,6 +81,7 @@ def accuracy(
     by: BY = None,
     date_column: DATE_COLUMN = None,
     date_order: DATE_ORDER = None,
+    history: HISTORY = "auto",
     level: LEVEL = 0.95,
     seed: SEED = 0,
     separator: SEPARATOR = None,
@@ -81,10 +90,10 @@ def accuracy(
     json: JSON = False,
     strict: STRICT = False,
 ) -> tuple[str, int]:
-    """Estimate how well a model does on new items nobody has labelled."""
+    """Predict a model's accuracy without labels."""
     # Before anything heavy is imported.
     check_inputs(new, reference)
-    check_outputs(output, report)
+    check_outputs(output, report, sources=(new, reference))
     from headcount.tables.accuracy import analyse_accuracy
 
     analysis = analyse_accuracy(
@@ -97,6 +106,7 @@ def accuracy(
         by=by,
         date_column=date_column,
         date_order=date_order,
+        history=history,
         level=level,
         random_state=seed,
         separator=plain_separator(separator),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +12,18 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from headcount._support.files import did_you_mean
+from headcount._support.parameters import check_choice
 from headcount._support.text import Cell, Table, chance, html_result, printable
 from headcount._support.versions import versions
 from headcount.accuracy.base import Predictor, predictors
-from headcount.accuracy.estimates import AccuracyEstimate
+from headcount.accuracy.estimates import AccuracyEstimate, HistoryAccuracy
+from headcount.accuracy.history import usual_accuracy
 from headcount.accuracy.metrics import METRIC_NAMES, realised
 from headcount.errors import HeadcountError
+from headcount.estimates.backtest import TooFewGroupsError
 from headcount.estimates.diagnostics import BROKEN_LEVEL
 from headcount.estimates.estimates import Estimates
+from headcount.estimates.history import POSTERIORS, PRIOR_SHIFT
 from headcount.items.arrays import Scored
 from headcount.report.charts import Axis, Row, group_chart, rows_chart
 from headcount.report.page import (
@@ -48,8 +52,14 @@ from headcount.report.page import (
     warnings_section,
 )
 from headcount.tables.analysis import Result
+from headcount.tables.backtests import find_groups, no_groups
 from headcount.tables.groups import Groups
-from headcount.tables.label_columns import match_labels, read_labelled, read_true_labels
+from headcount.tables.label_columns import (
+    LabelledItems,
+    match_labels,
+    read_labelled,
+    read_true_labels,
+)
 from headcount.tables.options import Options
 from headcount.tables.pages import (
     ADVICE,
@@ -107,14 +117,24 @@ class AccuracyAnalysis(Result):
         return not is_broken(self.overall) and not self.broken_groups
 
     @property
+    def history(self) -> str:
+        """What held in labelled groups, in a sentence; empty if that was not asked for."""
+        if not isinstance(self.overall, HistoryAccuracy):
+            return ""
+        return self.overall.history or (
+            "No labelled groups show how much else may change, so the intervals allow for the "
+            "drift that is usual in dated data."
+        )
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """Doubts about the estimate, and the range of the groups that can be relied on."""
         sentences, broken, metric = [], self.broken_groups, self.overall.metric
         if is_broken(self.overall):
             sentences.append(
                 f"We cannot say what the {metric} is: the new items do not look like the "
-                f"labelled ones, whatever the mix ({chance(_p_value(self.overall))}). "
-                "Label a random sample of them."
+                f"labelled ones, whatever the mix ({chance(_p_value(self.overall))})."
+                f"{_both_readings(self.overall)} Label a random sample of them."
             )
         groups = self.groups
         sentences.append(
@@ -143,6 +163,7 @@ class AccuracyAnalysis(Result):
         facts_of_all = {
             "before": self.before,
             "sentences": list(self.sentences),
+            "history": self.history or None,
             "notes": list(self.notes),
         }
         return {**rows[0], "groups": rows[1:], **facts_of_all}
@@ -189,6 +210,7 @@ class AccuracyAnalysis(Result):
             lines.append(f"on the labelled items of the reference: {self.before:.3f}")
         if self.truths:
             lines.append(f"by the labels of the new table: {self.truths[None]:.3f}")
+        lines += [self.history] if self.history else []
         if len(self.estimates) > 1:
             lines += ["", self.to_table().to_text(ruled=False)]
         lines += [f"note: {note}" for note in self.notes]
@@ -202,14 +224,30 @@ class AccuracyAnalysis(Result):
         title = self.overall.to_text().split("\n")[0]
         if self.before is not None:
             title += f"; on the labelled items of the reference {self.before:.3f}"
-        notes = [*self.sentences, *self.overall.warnings, *self.notes]
+        notes = [*self.sentences, *filter(None, [self.history])]
+        notes += [*self.overall.warnings, *self.notes]
         return html_result(title, [self.to_table()], notes)
 
 
 def is_broken(estimate: AccuracyEstimate) -> bool:
-    """True if the items do not look like a mixture of the reference classes."""
+    """True if nothing shows that an estimate holds.
+
+    The items do not look like a mixture of the reference classes, and no labelled groups show
+    which reading of the data holds.
+    """
     p_value = _p_value(estimate)
-    return p_value is not None and p_value < BROKEN_LEVEL
+    return estimate.basis != "history" and p_value is not None and p_value < BROKEN_LEVEL
+
+
+def _both_readings(estimate: AccuracyEstimate) -> str:
+    """Values if the confidence of the classifier is right, and if only the mix has changed."""
+    readings = estimate.readings if isinstance(estimate, HistoryAccuracy) else {}
+    if POSTERIORS not in readings:
+        return ""
+    return (
+        f" It is {readings[POSTERIORS]:.3f} if the classifier is as right about its confidence "
+        f"as before, {readings[PRIOR_SHIFT]:.3f} if only the mix has changed."
+    )
 
 
 def _label(name: Hashable) -> str:
@@ -224,14 +262,17 @@ def analyse_accuracy(
     prediction: str | None = None,
     metric: str = "accuracy",
     method: str = "LEAP",
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     date_column: str | None = None,
     level: float = 0.95,
     random_state: int = 0,
     separator: str | None = None,
     date_order: str | None = None,
+    history: str = "auto",
 ) -> AccuracyAnalysis:
     """Estimate how well a model does on a table of unlabelled items, and in its groups.
+
+    Estimates follow what held in labelled groups of the reference, if it has any.
 
     >>> import numpy as np
     >>> import polars as pl
@@ -253,6 +294,7 @@ def analyse_accuracy(
         level=level,
         random_state=random_state,
     )
+    check_choice("`history`", history, ("auto", "yes", "no"))
     predictor = _predictor(method, metric, random_state)
     labelled = options.table(reference, "reference")
     table = options.table(new, "new")
@@ -265,7 +307,7 @@ def analyse_accuracy(
     training = read_labelled(labelled, target, random_state=random_state)
     labelled, y = training.table, training.labels
     classes = np.unique(y)
-    leave_out = tuple(filter(None, (prediction, options.column)))
+    leave_out = tuple(filter(None, (prediction, options.column, *options.parts)))
     columns = find_score_columns(labelled, target, classes.tolist(), leave_out)
     table.require(columns.names, "in which the reference has scores")
     reference_scores, pool = (
@@ -275,9 +317,21 @@ def analyse_accuracy(
     predictor.fit(reference_scores, y)
     before = realised(metric, reference_scores, np.searchsorted(classes, y), classes)
     groups = options.groups(table) or Groups.of(None, len(pool))
+    reason = _learn_history(predictor, training, options, history)
     estimates = predictor.estimate_many(
-        pool, groups.samples, metric, random_state=random_state, level=level
+        pool,
+        groups.samples,
+        metric,
+        random_state=random_state,
+        level=level,
+        groups=groups.names,
     )
+    fitted = predictor.fitted_
+    if fitted.past is None and history != "no":
+        outputs = fitted.source.items(pool)
+        estimates = list(
+            usual_accuracy(fitted, fitted.checked(metric), estimates, outputs, groups.samples)
+        )
     truths: dict[Hashable, float] = {}
     note = ""
     if target in table.columns:
@@ -294,11 +348,29 @@ def analyse_accuracy(
         meant = f"Column {columns.names[0]} was taken for the score of class {label!r}."
     notes = tuple(
         filter(
-            None, (*table.notes, *reference_notes, *training.notes, note, groups.note, meant)
+            None,
+            (*table.notes, *reference_notes, *training.notes, note, groups.note, meant, reason),
         )
     )
     by_group = Estimates(dict(zip(groups.names, estimates, strict=True)))
     return AccuracyAnalysis(by_group, truths, notes, groups.ordered, before)
+
+
+def _learn_history(
+    predictor: Predictor, training: LabelledItems, options: Options, history: str
+) -> str:
+    """Let estimates follow the labelled groups of the reference; the reason if they cannot."""
+    if history == "no":
+        return ""
+    groups, reason = find_groups(training, options), ""
+    if groups is not None:
+        try:
+            predictor._follow(groups.values, groups.ordered, groups.names, groups.noun)
+        except TooFewGroupsError as error:
+            reason = str(error)
+    if history == "yes" and predictor.fitted_.past is None:
+        raise no_groups(training, reason)
+    return reason
 
 
 def _predictor(method: str, metric: str, random_state: int) -> Predictor:
@@ -377,7 +449,11 @@ def accuracy_page(analysis: AccuracyAnalysis) -> Page:
         sections=[
             advice(ADVICE[:2]) if doubtful else Markup(""),
             section(
-                "All items, if only the mix had changed" if status == "broken" else "All items",
+                (
+                    "All items, if only the mix had changed"
+                    if status == "broken" and estimate.basis == "prior shift"
+                    else "All items"
+                ),
                 estimate_legend(level, truth=is_known, flagged=first.is_broken),
                 pair(figure(chart, estimate.metric), _confusion_block(estimate)),
                 css="muted" if status == "broken" else "",
@@ -449,8 +525,10 @@ def _accuracy_sentences(analysis: AccuracyAnalysis) -> list[str]:
     text += "."
     if is_broken(estimate):
         doubt, *more = analysis.sentences
-        return [doubt, f"If only the mix had changed: {text}", *more]
-    return [text, *analysis.sentences]
+        if estimate.basis == "prior shift":
+            text = f"If only the mix had changed: {text}"
+        return [doubt, text, *more]
+    return [text, *analysis.sentences, *filter(None, [analysis.history])]
 
 
 def _confusion_block(estimate: AccuracyEstimate) -> Markup:
