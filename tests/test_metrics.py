@@ -320,8 +320,8 @@ def test_metrics_are_found_by_name():
     for name in metrics.METRICS:
         assert metrics.by_name(name) is getattr(metrics, name)
     assert set(SMOOTHED) == metrics.SMOOTHED
-    with pytest.raises(HeadcountError, match="'mae': choose one of ae, tae, nae"):
-        metrics.by_name("mae")
+    with pytest.raises(HeadcountError, match="'xae': choose one of ae, tae, nae"):
+        metrics.by_name("xae")
     with pytest.raises(TypeError):
         metrics.METRICS["mae"] = metrics.ae
 
@@ -408,3 +408,10 @@ def test_intervals_are_checked(name, arguments, message):
 def test_level_of_winkler(level):
     with pytest.raises(HeadcountError, match=r"^level is"):
         metrics.winkler([0.5, 0.5], [0.4, 0.4], [0.6, 0.6], level=level)
+
+
+def test_metrics_have_the_names_that_people_type():
+    for alias, name in metrics.ALIASES.items():
+        assert alias not in metrics.METRICS
+        assert metrics.by_name(alias) is metrics.by_name(alias.upper()) is metrics.METRICS[name]
+    assert metrics.by_name("MRAE") is metrics.rae

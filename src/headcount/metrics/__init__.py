@@ -48,6 +48,7 @@ from headcount.metrics.nominal import (
 from headcount.metrics.ordinal import cvm, jaggedness, macro_nmd, md, nmd, nmd_by_bin, rnod
 
 __all__ = [
+    "ALIASES",
     "METRICS",
     "OF_INTERVALS",
     "SMOOTHED",
@@ -89,6 +90,12 @@ METRICS: Mapping[str, Callable[..., Errors]] = MappingProxyType(
 )
 """The metrics by name. All take ``(p, p_hat)``; those in ``SMOOTHED`` also ``size=``."""
 
+ALIASES: Mapping[str, str] = MappingProxyType(
+    {f"m{name}": name for name in ("ae", "nae", "rae", "nrae", "se", "kld", "nkld", "nmd")}
+    | {"hd": "hellinger", "js": "jsd", "kl": "kld", "bc": "bray_curtis"}
+)
+"""Other names of metrics. The mean over samples, such as "mae", is what tables print."""
+
 SMOOTHED = frozenset({"rae", "nrae", "kld", "nkld", "aitchison"})
 """Names of the metrics that can smooth the shares."""
 
@@ -102,7 +109,7 @@ def by_name(name: str) -> Callable[..., Errors]:
     Parameters
     ----------
     name : str
-        One of the names in ``METRICS``.
+        One of the names in ``METRICS`` or ``ALIASES``, in lower or upper case.
 
     Returns
     -------
@@ -112,11 +119,13 @@ def by_name(name: str) -> Callable[..., Errors]:
     Examples
     --------
     >>> from headcount import metrics
-    >>> metrics.by_name("ae") is metrics.ae
+    >>> metrics.by_name("ae") is metrics.by_name("MAE") is metrics.ae
     True
     """
-    if name not in METRICS:
+    lower = name.lower()
+    metric = ALIASES.get(lower, lower)
+    if metric not in METRICS:
         raise HeadcountError(
             f"There is no metric named {name!r}: choose one of {', '.join(METRICS)}."
         )
-    return METRICS[name]
+    return METRICS[metric]
