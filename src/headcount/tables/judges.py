@@ -3,43 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
-from markupsafe import Markup
 
-from headcount._support.text import Table, percent
+from headcount._support.text import escaped
 from headcount._support.versions import versions
 from headcount.errors import HeadcountError
+from headcount.estimates.labels.judge_plan import (
+    CostPlan,
+    NextLabels,
+    cost_plan,
+    next_labels,
+)
 from headcount.estimates.labels.judge_rates import correct_verdicts
 from headcount.estimates.labels.judge_result import JudgeResult
-from headcount.report.charts import Row, rows_chart, share_axis
-from headcount.report.page import (
-    Note,
-    Page,
-    facts,
-    headline,
-    legend,
-    note,
-    notes_list,
-    now,
-    panels,
-    paragraph,
-    scrolled,
-    section,
-    warnings_link,
-    warnings_section,
-)
+from headcount.metrics.agreement import Bias, judge_bias
+from headcount.report.page import Page, now
+from headcount.tables.eval_logs import read_eval_log
+from headcount.tables.judge_page import judge_page
 from headcount.tables.label_columns import stripped
 from headcount.tables.options import Options
-from headcount.tables.pages import MOST_PANELS, plain_notes, written_level
-from headcount.tables.readers import TableFile
-from headcount.tables.words import plain, words
+from headcount.tables.readers import TableFile, frame_table
 
-# Groups that a chart shows at most.
-_MOST_GROUPS = 60
+# Disagreements and next labels that a result lists.
+_MOST_LISTED, _NEXT = 200, 100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +45,53 @@ class JudgeAnalysis(JudgeResult):
     created: str = field(kw_only=True)
     level: float = field(kw_only=True)
     data_facts: Mapping[str, str] = field(kw_only=True)
+    disagreements: pl.DataFrame = field(kw_only=True)
+    next_labels: tuple[NextLabels, ...] = field(kw_only=True)
+    variances: tuple[float, float] | None = field(kw_only=True)
+    cost: CostPlan | None = field(default=None, kw_only=True)
+
+    @property
+    def is_reliable(self) -> bool:
+        """False if a warning says that a rate should not be relied on."""
+        return not self.warnings
+
+    def half_widths(self) -> dict[Any, float]:
+        """Half of the length of each group's interval; the longest of the classes shown."""
+        ends = {group.group: group.interval(self.level) for group in self.groups}
+        return {
+            name: max(float(end.high[k] - end.low[k]) for k in self.shown_classes)
+            * self.width
+            / 2
+            for name, end in ends.items()
+        }
+
+    def plan(self, half_width: float, *, judge_price: float, human_price: float) -> CostPlan:
+        """Cheapest numbers of verdicts and gold labels for an interval.
+
+        Parameters
+        ----------
+        half_width : float
+            Half of the length of the interval of a group: 0.02 is two points, or for means
+            0.02 of a unit.
+        judge_price, human_price : float
+            Price of one verdict, and of one gold label.
+
+        Returns
+        -------
+        CostPlan
+            With ``n_items``, ``n_gold``, ``cost`` and ``sentence()``.
+        """
+        if self.variances is None:
+            raise HeadcountError(
+                "plan needs gold labels of these items, so that the errors of the judge on "
+                "them are known: label some."
+            )
+        prices = {"judge_price": judge_price, "human_price": human_price}
+        return cost_plan(*self.variances, half_width, level=self.level, **prices)
+
+    def notes(self) -> list[str]:
+        """Sentences that `print` shows below the tables."""
+        return super().notes() + ([] if self.cost is None else [self.cost.sentence()])
 
     def page(self) -> Page:
         """Page that `report` writes."""
@@ -74,7 +113,12 @@ class JudgeAnalysis(JudgeResult):
 
     def to_dict(self, level: float | None = None) -> dict[str, Any]:
         """Return all results as plain values for JSON."""
-        return super().to_dict(self.level if level is None else level)
+        content = super().to_dict(self.level if level is None else level)
+        return content | {
+            "disagreements": self.disagreements.to_dicts(),
+            "next_labels": [line._asdict() for line in self.next_labels],
+            "plan": None if self.cost is None else vars(self.cost),
+        }
 
     def to_text(self, level: float | None = None) -> str:
         """Text that `print` shows."""
@@ -84,14 +128,20 @@ class JudgeAnalysis(JudgeResult):
 def judge(
     items: Any,
     *,
-    verdict: str,
-    gold: str,
+    verdict: str | Sequence[str] | None = None,
+    gold: str | None = None,
     by: str | None = None,
     calibration: Any = None,
     cluster: str | None = None,
     weight: str | None = None,
     positive: Any = None,
-    estimand: str = "expected",
+    mean: bool | None = None,
+    scale: tuple[float, float] | None = None,
+    covariate: str | Sequence[str] = (),
+    sequential: str | None = None,
+    gold_table: Any = None,
+    id: str | Sequence[str] = "id",
+    estimand: str | None = None,
     level: float = 0.95,
     separator: str | None = None,
     title: str | None = None,
@@ -108,12 +158,14 @@ def judge(
     Parameters
     ----------
     items : frame or path
-        Table of the judged items.
-    verdict : str
-        Column of the verdicts: texts, numbers, or scores, which are cut into five bins.
-    gold : str
-        Column of the true classes, empty where they are not known. The items with gold must be
-        a random part of each group, or of the items with each verdict.
+        Table of the judged items, or a file of Inspect AI, promptfoo, DeepEval, the LM
+        Evaluation Harness or OpenAI Evals.
+    verdict : str or list of str, default=None
+        Column of the verdicts: texts, numbers or scores. Several columns are several judges:
+        one estimate is made from all. Found by its name if there is one candidate.
+    gold : str, default=None
+        Column of the true classes or numbers, empty where they are not known. The items with
+        gold must be a random part of each group, or of the items with each (first) verdict.
     by : str, default=None
         Column of the groups to compare, such as the model that was judged.
     calibration : frame or path, default=None
@@ -124,8 +176,25 @@ def judge(
         Column of survey weights.
     positive : Any, default=None
         Class whose rate is shown; by default the second of two classes, or all of more.
-    estimand : {"expected", "realised"}, default="expected"
-        Rates in the population that the items are a random sample of, or among these items.
+    mean : bool, default=None
+        True for the mean of numeric gold labels; the default if they have more than ten values.
+    scale : pair of float, default=None
+        Lowest and highest value that gold labels can have, for means; those seen by default.
+    covariate : str or list of str, default=()
+        Columns on which verdicts should not depend among items of the same class, such as
+        lengths: tested, with Holm's correction.
+    sequential : str, default=None
+        Column with the places of gold labels in the order in which they were taken, at random.
+        Intervals are then valid however often one looks, so one may label until they are
+        short enough.
+    gold_table : frame or path, default=None
+        Table with the gold labels, which are joined by the column ``id``.
+    id : str or list of str, default="id"
+        Column that names the items in both tables, or several that do so together, such as
+        the question and the system.
+    estimand : {"expected", "realised"}, default=None
+        Rates in the population that the items are a random sample of, which is the default, or
+        among these items, which is the default for sequential intervals.
     level : float, default=0.95
         Probability that an interval contains the rate.
     separator : str, default=None
@@ -157,29 +226,38 @@ def judge(
     True
     """
     options = Options(separator=separator, level=level, weight=weight, cluster=cluster)
-    table = options.table(items, "items")
-    columns = {"verdict": verdict, "by": by, "cluster": cluster, "weight": weight}
-    for option, column in columns.items():
-        if column is not None:
-            table.require([column], f"which `{option}` names")
+    table, tool = _judged_table(items, options)
+    if gold_table is not None:
+        table = _joined(table, options.table(gold_table, "gold_table"), gold, id)
+    verdicts, gold = _chosen_columns(table, verdict, gold)
+    covariates = [covariate] if isinstance(covariate, str) else list(covariate)
+    columns = {"by": by, "cluster": cluster, "weight": weight, "sequential": sequential}
+    needed = [("verdict", name) for name in verdicts]
+    needed += [(option, name) for option, name in columns.items() if name is not None]
+    needed += [("covariate", name) for name in covariates]
+    for option, column in needed:
+        table.require([column], f"which `{option}` names")
     if calibration is None:
         table.require([gold], "which `gold` names")
-    frame = table.read([name for name in dict.fromkeys([*columns.values(), gold])
+    frame = table.read([name for name in dict.fromkeys([*(name for _, name in needed), gold])
                         if name in table.columns])  # fmt: skip
     data_facts = {"Items": f"{table.name}, {len(frame):,} rows"}
+    if tool:
+        data_facts["Written by"] = tool
     learnt = None
     if calibration is not None:
         source = options.table(calibration, "calibration")
-        learnt, n_rows = _calibration(source, verdict, gold, cluster)
+        learnt, n_rows = _calibration(source, verdicts[0], gold, cluster)
         data_facts["Calibration set"] = f"{source.name}, {n_rows:,} rows"
     data_facts["Columns"] = ", ".join(
-        f"{option} {column}"
-        for option, column in [*columns.items(), ("gold", gold)]
-        if column is not None
+        f"{option} {column}" for option, column in [*needed, ("gold", gold)]
     )
     labels: Any = [None] * len(frame) if gold not in frame.columns else _values(frame[gold])
+    judged = {name: _full(frame[name], table.name, "verdict") for name in verdicts}
+    if estimand is None:
+        estimand = "expected" if sequential is None else "realised"
     result = correct_verdicts(
-        _full(frame[verdict], table.name, "verdict"),
+        judged,
         labels,
         by=None if by is None else _texts(frame[by]),
         calibration=learnt,
@@ -187,14 +265,231 @@ def judge(
         weights=None if weight is None else _full(frame[weight], table.name, "weight"),
         estimand=estimand,
         positive=_of_classes(positive, labels, learnt),
+        mean=mean,
+        scale=scale,
+        order=None if sequential is None else _values(frame[sequential]),
     )
+    first, groups = judged[verdicts[0]], None if by is None else _texts(frame[by])
+    cells = _Cells.of(result, first, labels, groups)
     return JudgeAnalysis(
-        **vars(result),
-        heading=title or f"Rates of {gold} in {table.name}, judged by {verdict}",
+        **(vars(result) | {"biases": _biases(frame, result, first, labels, covariates)}),
+        heading=title or f"Rates of {gold} in {table.name}, judged by {' and '.join(verdicts)}",
         created=now(),
         level=float(level),
         data_facts=data_facts | versions(),
+        disagreements=_disagreements(
+            frame, result, first, labels, [*verdicts, gold, *([by] if by else [])]
+        ),
+        next_labels=() if cells is None or sequential is not None else cells.next_labels(),
+        variances=_variances(result, labels),
     )
+
+
+def _judged_table(items: Any, options: Options) -> tuple[TableFile, str]:
+    """Table of judged items, and the evaluation tool that wrote it, if one did."""
+    if isinstance(items, str | os.PathLike):
+        log = read_eval_log(Path(items))
+        if log is not None:
+            tool, frame = log
+            return frame_table(frame, Path(items).name), tool
+    return options.table(items, "items"), ""
+
+
+def _joined(
+    table: TableFile, labels: TableFile, gold: str | None, id: str | Sequence[str]
+) -> TableFile:
+    """Table of items with the gold labels of another table, joined by the names of items."""
+    ids = [id] if isinstance(id, str) else list(id)
+    for source in (table, labels):
+        source.require(ids, "which `id` names")
+    others = [name for name in labels.columns if name not in ids]
+    name = gold or (others[0] if len(others) == 1 else None)
+    if name is None:
+        raise HeadcountError(
+            f"{labels.name!r} has several columns besides {' and '.join(ids)}: name the one "
+            "with the gold labels by `gold`."
+        )
+    labels.require([name], "which `gold` names")
+    texts = pl.col(ids).cast(pl.String).str.strip_chars()
+    items = table.read().drop(name, strict=False).with_columns(texts)
+    keys = labels.read([*ids, name]).with_columns(texts)
+    for source, frame in ((table, items), (labels, keys)):
+        twice = frame.select(pl.struct(ids).is_duplicated()).to_series()
+        if twice.any():
+            item = ", ".join(escaped(str(value)) for value in frame.filter(twice).row(0)[:1])
+            raise HeadcountError(
+                f"{source.name!r} has two rows for item {item}: name the columns by `id` that "
+                "tell rows apart, such as item and system."
+            )
+    n_lost = len(keys.join(items, on=ids, how="anti"))
+    if n_lost:
+        raise HeadcountError(
+            f"{n_lost:,} of {len(keys):,} items of {labels.name!r} are not in {table.name!r}: "
+            f"both must name items alike in {' and '.join(ids)}."
+        )
+    return frame_table(items.join(keys, on=ids, how="left", maintain_order="left"), table.name)
+
+
+# Parts of names that columns of verdicts, and of gold labels, often have.
+_VERDICT_WORDS = ("judge", "verdict", "llm", "gpt", "grader", "score", "correct", "acc")
+_GOLD_WORDS = ("gold", "human", "annotat", "truth", "manual", "expert")
+
+
+def _chosen_columns(
+    table: TableFile, verdict: str | Sequence[str] | None, gold: str | None
+) -> tuple[list[str], str]:
+    """Columns of verdicts and gold labels; those not named are found by their names."""
+    verdicts = [verdict] if isinstance(verdict, str) else list(verdict or ())
+    if len(set(verdicts)) < len(verdicts):
+        raise HeadcountError("verdict names a column twice: name each judge once.")
+    if gold is None:
+        gold = _candidate(table, "gold", _GOLD_WORDS, taken=verdicts)
+    if not verdicts:
+        verdicts = [_candidate(table, "verdict", _VERDICT_WORDS, taken=[gold])]
+    if gold in verdicts:
+        raise HeadcountError(
+            f"verdict and gold both name {gold!r}: the judge's verdicts and the true classes "
+            "are two columns."
+        )
+    return verdicts, gold
+
+
+def _candidate(table: TableFile, option: str, parts: Sequence[str], taken: list[str]) -> str:
+    names = [
+        name
+        for name in table.columns
+        if name not in taken and any(part in name.lower() for part in parts)
+    ]
+    if len(names) == 1:
+        return names[0]
+    columns = ", ".join(escaped(name) for name in (names or table.columns)[:12])
+    why = "several columns may be it" if names else "no column has such a name"
+    what = (
+        "the judge's verdicts"
+        if option == "verdict"
+        else "the true classes, as people see them"
+    )
+    raise HeadcountError(
+        f"`{option}` is needed: the column of {what}. In {table.name!r} {why}: {columns}."
+    )
+
+
+def _disagreements(
+    frame: pl.DataFrame,
+    result: JudgeResult,
+    verdicts: list[Any],
+    gold: list[Any],
+    columns: list[str],
+) -> pl.DataFrame:
+    """First items, with their row numbers, whose verdict is not the gold label."""
+    rows = [row for row in _labelled(gold) if str(verdicts[row]) != str(gold[row])]
+    rows = rows[:_MOST_LISTED] if result.agreements else []
+    shown = frame.select(name for name in columns if name in frame.columns)[rows]
+    return shown.insert_column(0, pl.Series("row", rows, pl.Int64) + 1)
+
+
+def _biases(
+    frame: pl.DataFrame,
+    result: JudgeResult,
+    verdicts: list[Any],
+    gold: list[Any],
+    covariates: list[str],
+) -> tuple[Bias, ...]:
+    """Tests of whether verdicts depend on covariates, among items with gold labels."""
+    if not covariates:
+        return ()
+    rows = _labelled(gold)
+    if len(rows) < 2:
+        raise HeadcountError("`covariate` needs gold labels of these items: label some.")
+    judged = [verdicts[row] for row in rows]
+    names = set(map(str, result.classes.tolist()))
+    if result.scale is None and {str(verdict) for verdict in judged} <= names:
+        shown = str(result.classes.tolist()[result.shown_classes[-1]])
+        scores = np.array([str(verdict) == shown for verdict in judged], float)
+    elif all(isinstance(verdict, int | float) for verdict in judged):
+        scores = np.array(judged, float)
+    else:
+        raise HeadcountError(
+            "`covariate` needs verdicts that are named as the gold labels, or numbers."
+        )
+    columns = {}
+    for name in covariates:
+        column = np.array(_full(frame[name], "items", "covariate"), dtype=object)[rows]
+        is_number = all(isinstance(value, int | float) for value in column.tolist())
+        columns[name] = column.astype(np.float64 if is_number else str)
+    return tuple(judge_bias([str(gold[row]) for row in rows], scores, columns))
+
+
+def _labelled(gold: list[Any]) -> list[int]:
+    return [row for row, label in enumerate(gold) if label not in (None, "")]
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Numbers of items, of labels, and of labels by class, (G, V), (G, V) and (G, V, K)."""
+
+    groups: list[Any]
+    verdicts: list[Any]
+    items: np.ndarray
+    labelled: np.ndarray
+    outcomes: np.ndarray
+
+    @classmethod
+    def of(
+        cls, result: JudgeResult, verdicts: list[Any], gold: list[Any], by: list[str] | None
+    ) -> _Cells | None:
+        """Count; None if verdicts are scores, or gold labels are not classes."""
+        kinds = {str(verdict): v for v, verdict in enumerate(result.verdicts)}
+        if result.scale is not None or not {str(verdict) for verdict in verdicts} <= set(kinds):
+            return None
+        names = [group.group for group in result.groups]
+        places = {str(name): g for g, name in enumerate(names)}
+        classes = {str(label): k for k, label in enumerate(result.classes.tolist())}
+        items = np.zeros((len(names), len(kinds)), np.int64)
+        outcomes = np.zeros((*items.shape, len(classes)))
+        groups = [str(names[0])] * len(verdicts) if by is None else by
+        for group, verdict, label in zip(groups, verdicts, gold, strict=True):
+            cell = places[group], kinds[str(verdict)]
+            items[cell] += 1
+            if str(label) in classes:
+                outcomes[cell][classes[str(label)]] += 1
+        labelled = outcomes.sum(axis=-1).astype(np.int64)
+        return cls(names, list(result.verdicts), items, labelled, outcomes)
+
+    def next_labels(self) -> tuple[NextLabels, ...]:
+        """Where the next labels shorten the intervals most."""
+        added = next_labels(self.items, self.labelled, self.outcomes, _NEXT)
+        places = sorted(zip(*np.nonzero(added), strict=True), key=lambda cell: -added[cell])
+        left = self.items - self.labelled
+        return tuple(
+            NextLabels(self.groups[g], self.verdicts[v], int(left[g, v]), int(added[g, v]))
+            for g, v in places
+        )
+
+
+def _variances(result: JudgeResult, gold: list[Any]) -> tuple[float, float] | None:
+    """Variance of gold labels in a group, and the part of it that verdicts do not explain.
+
+    The estimate from n labels has the variance that verdicts leave, over n.
+    """
+    k = result.shown_classes[-1]
+    corrected = [(group, group.by_labels) for group in result.groups if group.by_labels]
+    if not corrected:
+        return None
+    sizes = np.array([group.n_items for group, _ in corrected], float)
+    shares = np.array([group.shares[k] for group, _ in corrected])
+    left = np.array(
+        [
+            group.n_gold * difference.covariance[k, k] / (1 - group.n_gold / group.n_items)
+            for group, difference in corrected
+            if group.n_gold < group.n_items
+        ]
+    )
+    weights = sizes / sizes.sum()
+    variance = float(weights @ (shares * (1 - shares)))
+    if result.scale is not None:
+        variance = float(np.var([float(gold[row]) for row in _labelled(gold)]))
+    return variance, min(float(weights @ left) * result.width**2, variance)
 
 
 def _calibration(
@@ -214,6 +509,10 @@ def _calibration(
 def _values(column: pl.Series) -> list[Any]:
     """Values of a column; texts that are all numbers become numbers."""
     raw = stripped(column)
+    if raw.dtype.is_float():
+        raw = raw.fill_nan(None)
+        whole = raw.cast(pl.Int64, strict=False)
+        return (whole if (whole == raw).all() else raw).to_list()
     if raw.dtype == pl.String and raw.null_count() < len(raw):
         for dtype in (pl.Int64, pl.Float64):
             numbers = raw.cast(dtype, strict=False)
@@ -248,155 +547,3 @@ def _of_classes(positive: Any, gold: list[Any], learnt: tuple[Any, ...] | None) 
         str(label): label for labels in (gold, learnt[1] if learnt else ()) for label in labels
     }
     return classes.get(positive, positive)
-
-
-# Page of a judge.
-
-
-def judge_page(analysis: JudgeAnalysis) -> Page:
-    """Page of rates that were corrected for the errors of a judge."""
-    level = written_level(analysis.level)
-    groups, several = analysis.groups[:_MOST_GROUPS], len(analysis.groups) > 1
-    rates, *more_tables = analysis.tables(analysis.level)
-    names = [(k, words(analysis.classes.tolist()[k])) for k in analysis.shown_classes]
-    charts = [(name, _rate_chart(analysis, k, name)) for k, name in names[:MOST_PANELS]]
-    marks = [("estimate", f"corrected rate, {level} interval")]
-    if any(group.verdict_shares is not None for group in analysis.groups):
-        marks.append(("counted", "raw rate, as the judge counts"))
-    warnings, n_hidden = plain_notes(analysis.warnings), len(analysis.groups) - len(groups)
-    differences = Markup("")
-    if len(more_tables) > 1:
-        differences = section(
-            "Differences between groups",
-            note(
-                f"In percentage points, with {level} intervals. An interval that contains 0 "
-                "does not tell the groups apart. Each interval holds by itself: of twenty, one "
-                "is wrong on average."
-            ),
-            scrolled(_sortable(more_tables[0], "Differences"), "tall"),
-        )
-    frame = analysis.to_frame(analysis.level)
-    content = {"title": analysis.heading, "created": analysis.created}
-    content |= analysis.to_dict(analysis.level) | {"data": dict(analysis.data_facts)}
-    return Page(
-        title=analysis.heading,
-        eyebrow=[
-            f"{sum(group.n_items for group in analysis.groups):,} items",
-            f"{sum(group.n_gold for group in analysis.groups):,} with gold labels",
-            analysis.created,
-        ],
-        headline=headline(
-            "unsure" if warnings else "fits",
-            "Read with care" if warnings else "Corrected for its errors",
-            _judge_sentences(analysis),
-            muted=True,
-            links=warnings_link(warnings),
-        ),
-        sections=[
-            section(
-                "Rates by group" if several else "Rates",
-                legend(*marks),
-                panels(charts, wide=len(charts) == 1),
-                note(f"{n_hidden} more groups are in the table only." if n_hidden else ""),
-                note(
-                    f"Corrected rates with {level} intervals, the raw rate beside them, and "
-                    "what they rest on: the group's own gold labels, or the judge's error "
-                    "rates on other items."
-                ),
-                scrolled(_sortable(rates, "Corrected rates"), "tall"),
-            ),
-            differences,
-            section(
-                "How good is the judge?",
-                paragraph(
-                    "How often it gives each verdict to items of each true class, with "
-                    f"{level} intervals. For two classes these are its sensitivity and its "
-                    "specificity."
-                ),
-                scrolled(_sortable(more_tables[-1], "Verdicts by true class")),
-            ),
-            section(
-                "Which estimator, and why",
-                notes_list(
-                    [
-                        Note(words(group.group) if several else "", _judge_reason(group))
-                        for group in groups
-                    ]
-                ),
-                css="calm",
-            ),
-            warnings_section(warnings),
-            section("How it was done", facts("Data and versions", dict(analysis.data_facts))),
-        ],
-        columns=frame.columns,
-        rows=([plain(value) for value in row] for row in frame.iter_rows()),
-        content=content,
-    )
-
-
-def _rate_chart(analysis: JudgeAnalysis, k: int, name: str) -> Markup:
-    rows = []
-    for group in analysis.groups[:_MOST_GROUPS]:
-        ends, raw = group.interval(analysis.level), group.verdict_shares
-        rows.append(
-            Row(
-                words(group.group) if len(analysis.groups) > 1 else "all items",
-                float(group.shares[k]),
-                float(ends.low[k]),
-                float(ends.high[k]),
-                group.n_items,
-                counted=None if raw is None else float(raw[k]),
-                counted_name="raw",
-            )
-        )
-    return rows_chart(rows, f"Rate of {name} by group, with intervals", share_axis(rows))
-
-
-def _judge_sentences(analysis: JudgeAnalysis) -> list[str]:
-    """First sentences: the rates, and the difference that is clearest."""
-    k = analysis.shown_classes[-1]
-    name = words(analysis.classes.tolist()[k])
-    first = analysis.groups[0]
-    ends = first.interval(analysis.level)
-    level = written_level(analysis.level)
-    between = f"{level} interval {percent(ends.low[k])} to {percent(ends.high[k])}"
-    raw = (
-        ""
-        if first.verdict_shares is None
-        else f" The judge alone counts {percent(first.verdict_shares[k])}."
-    )
-    if len(analysis.groups) == 1:
-        return [
-            f"Of {first.n_items:,} items, about {percent(first.shares[k])} are “{name}” "
-            f"({between}).{raw}"
-        ]
-    by_rate = sorted(analysis.groups, key=lambda group: -float(group.shares[k]))
-    most, least = by_rate[0], by_rate[-1]
-    sentence = (
-        f"The corrected rate of “{name}” goes from {percent(least.shares[k])} "
-        f"({words(least.group)}) to {percent(most.shares[k])} ({words(most.group)})."
-    )
-    difference = next(
-        pair
-        for pair in analysis.differences(analysis.level)
-        if {pair.first, pair.second} == {most.group, least.group}
-    )
-    is_clear = difference.low[k] > 0 or difference.high[k] < 0
-    low, high = sorted((abs(difference.low[k]), abs(difference.high[k])))
-    comparison = (
-        f"Their difference is clear: {100 * low:.1f} to {100 * high:.1f} points."
-        if is_clear
-        else "Their difference may be chance: its interval contains 0."
-    )
-    return [sentence, comparison]
-
-
-def _judge_reason(group: Any) -> str:
-    text = str(group.reason)
-    if group.agreement is not None:
-        text += f" {group.agreement.sentence('the error rates of the judge')}"
-    return text
-
-
-def _sortable(shown: Table, label: str) -> Markup:
-    return shown.to_html(css_class="sortable", label=label)

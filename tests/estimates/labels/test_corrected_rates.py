@@ -8,7 +8,8 @@ import pytest
 import headcount as hc
 from headcount import HeadcountError
 from headcount.estimates import Estimate
-from headcount.estimates.labels.judge_rates import VerdictKinds, correct_verdicts, gold_codes
+from headcount.estimates.labels.judge_columns import VerdictKinds, gold_codes
+from headcount.estimates.labels.judge_rates import correct_verdicts
 
 WRONG = {"bad": 0.1, "ok": 0.15}
 
@@ -307,3 +308,37 @@ def test_bad_calls(given, message):
     verdicts, gold, *more = given
     with pytest.raises(HeadcountError, match=message):
         correct_verdicts(verdicts, gold, **(more[0] if more else {}))
+
+
+@pytest.mark.parametrize("n_labels", [0, 1, 2])
+def test_a_verdict_that_nobody_labelled_leaves_its_items_open(n_labels):
+    """People check failures only: nothing is known about the items that passed."""
+    rng = np.random.default_rng(n_labels)
+    truth = np.where(rng.random(1000) < 0.69, "ok", "bad")
+    verdicts = judged(truth, rng)
+    gold = np.full(1000, None)
+    failed, passed = np.flatnonzero(verdicts == "bad"), np.flatnonzero(verdicts == "ok")
+    for rows in (rng.choice(failed, 100, False), rng.choice(passed, n_labels, False)):
+        gold[rows] = truth[rows]
+    (group,) = correct_verdicts(verdicts, gold).groups
+    low, high = group.interval()["ok"]
+    assert low < 0.69 < high
+    part = len(passed) / 1000
+    assert high - low > (part if n_labels < 2 else 0.25)
+    assert len(group.warnings) == 1
+    if n_labels < 2:
+        assert "label some of them at random" in group.warnings[0]
+        assert group.posterior.draws[:, 1].std() * 3.92 > part / 2
+
+
+def test_a_rare_verdict_without_labels_is_bad_luck():
+    rng = np.random.default_rng(0)
+    truth = np.where(rng.random(1000) < 0.7, "ok", "bad")
+    verdicts = judged(truth, rng).astype(object)
+    verdicts[:5] = "unsure"
+    gold = np.full(1000, None)
+    rows = rng.choice(np.arange(5, 1000), 100, False)
+    gold[rows] = truth[rows]
+    (group,) = correct_verdicts(verdicts, gold).groups
+    assert group.warnings == ()
+    assert np.diff(group.interval()["ok"])[0] < 0.2

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracle import labels as oracle
 
-from headcount.estimates.labels.judge_result import Calibration, RateEstimate, rate_difference
+from headcount.estimates.labels.judge_errors import Calibration, RateEstimate, rate_difference
 
 Z = 1.959963984540054
 

@@ -17,7 +17,7 @@ and the interval covers at least 93.5% for every share and 10 to 300 labels.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -51,6 +51,7 @@ class Difference:
     up: Floats
     down: Floats
     population: Floats
+    blind: tuple[float, float] = (0.0, 0.0)
 
     @classmethod
     def of(
@@ -76,8 +77,28 @@ class Difference:
         below, above = self._squared_reach(t, level)
         population = z**2 * self.population
         return (
-            self.centre - np.sqrt(below + population),
-            self.centre + np.sqrt(above + population),
+            self.centre - np.sqrt(below + population) - self.blind[0],
+            self.centre + np.sqrt(above + population) + self.blind[1],
+        )
+
+    def with_blind(self, part: float) -> Difference:
+        """Estimate of all items, of which a part has no labels and may be anything.
+
+        >>> import numpy as np
+        >>> none = np.zeros(2)
+        >>> labelled = Difference(np.array([0.2, 0.8]), np.zeros((2, 2)), 9, *[none] * 4)
+        >>> [end.round(2).tolist() for end in labelled.with_blind(0.5).ends(0.95)]
+        [[0.1, 0.4], [0.6, 0.9]]
+        """
+        rest, equal = 1 - part, 1 / len(self.centre)
+        return replace(
+            self,
+            centre=rest * self.centre + part * equal,
+            covariance=rest**2 * self.covariance,
+            asymmetry=rest * self.asymmetry,
+            up=rest * self.up,
+            down=rest * self.down,
+            blind=(part * equal, part * (1 - equal)),
         )
 
     def with_unseen(self) -> Floats:
@@ -85,6 +106,7 @@ class Difference:
         z = special.ndtri(0.975)
         reach = np.maximum(*self._squared_reach(z, 0.95))
         unseen = np.maximum(reach / z**2 - np.diag(self.covariance), 0.0)
+        unseen += (max(self.blind) / z) ** 2
         return np.asarray(self.covariance + np.diag(unseen))
 
     def _squared_reach(self, quantile: float, level: float) -> tuple[Floats, Floats]:

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
+from scipy import special, stats
 
 from headcount._support.parameters import check_choice
+from headcount._support.text import chance
 from headcount.errors import HeadcountError
 from headcount.estimates.estimate import Estimand
 from headcount.estimates.estimates import Estimates
 from headcount.estimates.labels.difference import Difference
 from headcount.estimates.labels.from_labels import Agreement, agreement_of
+from headcount.estimates.labels.judge_columns import (
+    VerdictKinds,
+    cross_fitted,
+    feature_columns,
+    gold_codes,
+    gold_numbers,
+    has_many_values,
+)
+from headcount.estimates.labels.judge_errors import Calibration, RateEstimate
 from headcount.estimates.labels.judge_result import (
-    Calibration,
+    Contribution,
     JudgedEstimate,
     JudgeResult,
-    RateEstimate,
 )
 from headcount.estimates.labels.sample import (
     LabelSample,
@@ -28,13 +38,10 @@ from headcount.estimates.labels.sample import (
     population_variance,
     sums_by,
 )
-from headcount.items.arrays import (
-    Verdicts,
-    check_clusters,
-    check_weights,
-    encode_labels,
-    plain_column,
-)
+from headcount.estimates.labels.sequential import ConfidenceSequence
+from headcount.estimates.labels.slices import SliceTest
+from headcount.items.arrays import check_clusters, check_weights, encode_labels, plain_column
+from headcount.metrics.agreement import AgreementStatistic, agreement_statistics
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -43,6 +50,9 @@ Ints = NDArray[np.int64]
 _ENOUGH = 20
 # P-value below which items with gold do not look like a random sample.
 _NOT_RANDOM = 1e-3
+# Chance, under random labels, below which too few labels of a verdict are not bad luck. What
+# passes for bad luck is a part of at most about 3 / n, as are errors that no label shows.
+_NOT_LUCK = 0.05
 
 
 def correct_verdicts(
@@ -55,6 +65,9 @@ def correct_verdicts(
     weights: ArrayLike | None = None,
     estimand: str = "expected",
     positive: Any = None,
+    mean: bool | None = None,
+    scale: tuple[float, float] | None = None,
+    order: ArrayLike | None = None,
 ) -> JudgeResult:
     """Correct the rates that a judge measures, by gold labels of some items.
 
@@ -64,6 +77,11 @@ def correct_verdicts(
     the judge makes. If the gold labels are those of other items, a calibration set, rates are
     corrected by the judge's errors on them (Rogan and Gladen): this holds if the judge errs on
     both alike.
+
+    Verdicts of several judges are a mapping of their names to columns. With `mean`, which is
+    the default for gold labels of more than ten numbers, the mean of the gold labels is
+    estimated, on a scale whose ends are by default those of the labels. `order` is the order in
+    which gold labels were taken, at random; intervals are then valid however often one looks.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -77,52 +95,100 @@ def correct_verdicts(
     True
     """
     check_choice("estimand", estimand, ("realised", "expected"))
-    items = _Items.of(verdicts, gold, by, calibration, clusters, weights)
-    if positive is not None and positive not in items.classes.tolist():
+    if mean is None:
+        mean = scale is not None or has_many_values(gold)
+    items = _Items.of(verdicts, gold, by, calibration, clusters, weights, mean, scale)
+    if positive is not None and (mean or positive not in items.classes.tolist()):
         raise HeadcountError(
-            f"positive is {positive!r}; it must be one of the classes, which are "
+            f"positive is {positive!r}, but a mean has no classes: leave it out."
+            if mean
+            else f"positive is {positive!r}; it must be one of the classes, which are "
             f"{', '.join(map(repr, items.classes.tolist()))}."
         )
+    if order is not None:
+        items = replace(items, order=_label_order(order, items, estimand))
+    slices = None if mean else items.slices()
     estimates = {
-        name: _group(items, g, name, "realised" if estimand == "realised" else "expected")
+        name: _group(
+            items, g, name, "realised" if estimand == "realised" else "expected", slices
+        )
         for g, name in enumerate(items.names)
     }
     sources = {}
-    if (items.gold >= 0).any():
-        sources["gold"] = items.calibrated(items.gold >= 0)
+    has_gold = items.gold >= 0
+    if has_gold.any() and not mean:
+        sources["gold"] = items.calibrated(has_gold)
     if items.calibration is not None:
         sources["calibration"] = items.calibration
     return JudgeResult(
-        items.classes, items.kinds.names, Estimates(estimates), sources, positive
+        items.classes,
+        items.kinds.names,
+        Estimates(estimates),
+        sources,
+        positive,
+        scale=(float(items.classes[0]), float(items.classes[1])) if mean else None,
+        slices=slices,
+        contributions=_contributions(items, positive),
+        agreements=items.agreements(),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _Items:
-    """Checked items, numbered."""
+    """Checked items, numbered.
 
-    kinds: VerdictKinds
+    `judges` maps names to kinds and columns of verdicts; `kinds` and `verdicts` are those of
+    the first. `outcomes` (n, K) are 0 and 1 for classes, and for means the parts of a number
+    from 0 to 1 that it has of both ends of its scale.
+    """
+
+    judges: Mapping[str, tuple[VerdictKinds, Any]]
     classes: NDArray[Any]
     verdicts: Ints
     gold: Ints
+    outcomes: Floats
+    is_mean: bool
     groups: Ints
     names: tuple[Any, ...]
     calibration: Calibration | None
     clusters: Ints | None
     weights: Floats | None
+    order: Ints | None = None
 
     @classmethod
     def of(
-        cls, verdicts: Any, gold: Any, by: Any, calibration: Any, clusters: Any, weights: Any
+        cls,
+        verdicts: Any,
+        gold: Any,
+        by: Any,
+        calibration: Any,
+        clusters: Any,
+        weights: Any,
+        mean: bool,
+        scale: tuple[float, float] | None,
     ) -> _Items:
         pair = None if calibration is None else _pair(calibration)
-        kinds = VerdictKinds.of(verdicts, *([] if pair is None else [pair[0]]))
-        codes = kinds.codes(verdicts, "verdicts")
+        columns = verdicts if isinstance(verdicts, Mapping) else {"judge": verdicts}
+        _check_one(columns, pair is not None, mean)
+        first = next(iter(columns.values()))
+        judges = {
+            name: (VerdictKinds.of(column, *([] if pair is None else [pair[0]])), column)
+            for name, column in columns.items()
+        }
+        codes = next(iter(judges.values()))[0].codes(first, "verdicts")
         n = len(codes)
-        classes = gold_codes(gold, "gold")[0]
-        if pair is not None:
-            classes = _joined(classes, gold_codes(pair[1], "gold of calibration")[0])
-        classes, truth = gold_codes(gold, "gold", classes)
+        for name, column in columns.items():
+            _check_length(f"verdicts {name!r}", len(column), n)
+        if mean:
+            ends, places = gold_numbers(gold, scale)
+            classes, truth = np.array(ends), np.where(np.isnan(places), -1, 0)
+            outcomes = np.column_stack([1 - places, places])
+        else:
+            classes = gold_codes(gold, "gold")[0]
+            if pair is not None:
+                classes = _joined(classes, gold_codes(pair[1], "gold of calibration")[0])
+            classes, truth = gold_codes(gold, "gold", classes)
+            outcomes = (truth[:, None] == np.arange(len(classes))).astype(np.float64)
         _check_length("gold", len(truth), n)
         _check_gold(truth, classes, pair is not None)
         names: tuple[Any, ...] = ("all",)
@@ -131,18 +197,79 @@ class _Items:
             labels, groups = encode_labels(by, name="by")
             names = tuple(labels.tolist())
             _check_length("by", len(groups), n)
-        learnt = None if pair is None else _calibration(pair, kinds, classes, codes)
+        kinds = next(iter(judges.values()))[0]
         return cls(
-            kinds,
+            judges,
             classes,
             codes,
             truth,
+            outcomes,
+            mean,
             groups,
             names,
-            learnt,
+            None if pair is None else _calibration(pair, kinds, classes, codes),
             check_clusters(clusters, n),
             None if weights is None else check_weights(weights, n),
         )
+
+    @property
+    def kinds(self) -> VerdictKinds:
+        """Kinds of the verdicts of the first judge."""
+        return next(iter(self.judges.values()))[0]
+
+    def only(self, names: Sequence[str]) -> _Items:
+        """The same items with the verdicts of some judges, the first of which makes strata."""
+        judges = {name: self.judges[name] for name in names}
+        kinds, column = judges[names[0]]
+        return replace(self, judges=judges, verdicts=kinds.codes(column, "verdicts"))
+
+    @cached_property
+    def predictions(self) -> tuple[Floats, Floats] | None:
+        """Outcomes that several judges, or scores, predict: of all items, and out of fold.
+
+        None for one judge whose verdicts are classes: strata use all that these say.
+        """
+        if len(self.judges) == 1 and self.kinds.edges is None:
+            return None
+        rows = np.flatnonzero(self.gold >= 0).astype(np.int64)
+        features = [feature_columns(kinds, column) for kinds, column in self.judges.values()]
+        everywhere, out_of_fold = cross_fitted(
+            np.column_stack(features), self.outcomes[rows], rows, self.clusters
+        )
+        unseen = everywhere.copy()
+        unseen[rows] = out_of_fold
+        return everywhere, unseen
+
+    def slices(self) -> SliceTest | None:
+        """Test whether the judge errs alike in all groups, from the gold labels."""
+        rows = np.flatnonzero(self.gold >= 0)
+        if len(np.unique(self.groups[rows])) < 2:
+            return None
+        return SliceTest.of(
+            self.gold[rows],
+            self.verdicts[rows],
+            self.groups[rows],
+            None if self.clusters is None else self.clusters[rows],
+            (len(self.classes), len(self.kinds.names)),
+        )
+
+    def agreements(self) -> dict[str, list[AgreementStatistic]]:
+        """Agreement of each judge with the gold labels, where both have the same names."""
+        rows = np.flatnonzero(self.gold >= 0)
+        result = {}
+        for name, (kinds, column) in self.judges.items():
+            named = kinds.edges is None and set(kinds.names) <= set(self.classes.tolist())
+            if self.is_mean or not named or len(rows) < 2:
+                continue
+            places = [self.classes.tolist().index(kind) for kind in kinds.names]
+            verdicts = np.array(places)[kinds.codes(column, "verdicts")[rows]]
+            is_ordered = self.classes.dtype.kind in "iuf" and len(self.classes) > 2
+            result[name] = agreement_statistics(
+                np.column_stack([self.gold[rows], verdicts]),
+                weights="linear" if is_ordered else None,
+                clusters=None if self.clusters is None else self.clusters[rows],
+            )
+        return result
 
     def calibrated(self, members: NDArray[np.bool_]) -> Calibration:
         """Verdicts by true class on items with gold, weighted by what they stand for."""
@@ -179,20 +306,32 @@ class _Items:
             clusters = np.unique(self.clusters[rows], return_inverse=True)[1].astype(np.int64)
         return None if self.weights is None else self.weights[rows], clusters
 
+    def part(self, members: NDArray[np.bool_], verdicts: list[int]) -> float:
+        """Part of some items that has one of these verdicts, by weight."""
+        mass = np.ones(len(self.gold)) if self.weights is None else self.weights
+        with_verdict = members & np.isin(self.verdicts, verdicts)
+        return float(mass[with_verdict].sum() / mass[members].sum())
+
     def one_hot(self, rows: Ints) -> Floats:
         """Kinds of verdicts of some items as columns of 0 and 1."""
         kinds = np.arange(len(self.kinds.names))
         return (self.verdicts[rows][:, None] == kinds).astype(np.float64)
 
 
-def _group(items: _Items, g: int, name: Any, estimand: Estimand) -> JudgedEstimate:
+def _group(
+    items: _Items, g: int, name: Any, estimand: Estimand, slices: SliceTest | None
+) -> JudgedEstimate:
     """Corrected rates of one group."""
     members = items.groups == g
     n_gold = int((members & (items.gold >= 0)).sum())
     learnt, source = items.calibration, "the calibration set"
     elsewhere = ~members & (items.gold >= 0)
-    if learnt is None and n_gold < _ENOUGH and _has_all(items.gold[elsewhere], items.classes):
-        learnt, source = items.calibrated(elsewhere), "the gold labels of the other groups"
+    others = items.gold[elsewhere]
+    few = learnt is None and n_gold < _ENOUGH and not items.is_mean and items.order is None
+    if few and _has_all(others, items.classes):
+        between = None if slices is None else slices.between
+        learnt = replace(items.calibrated(elsewhere), between=between)
+        source = "the gold labels of the other groups"
     by_rates = None if learnt is None else items.estimated(members, learnt)
     by_labels: Difference | None = None
     influence: Floats | None = None
@@ -208,10 +347,15 @@ def _group(items: _Items, g: int, name: Any, estimand: Estimand) -> JudgedEstima
         if by_rates is not None:
             agreement = agreement_of(by_labels, by_rates.centre, by_rates.covariance)
     elif by_rates is not None:
-        few = "has no gold labels" if not n_gold else f"has {n_gold} gold labels"
+        has = "has no gold labels" if not n_gold else f"has {n_gold} gold labels"
         reason = (
-            f"The group {few}. Its verdicts are corrected by the judge's errors on {source}, "
-            "if the judge errs on both alike."
+            f"The group {has}. Its verdicts are corrected by the judge's errors on {source}, "
+            + (
+                f"whose errors differ between groups ({chance(slices.p_value)}); the "
+                "interval allows for as much."
+                if slices is not None and items.calibration is None and slices.differ
+                else "if the judge errs on both alike."
+            )
         )
         if not by_rates.informative:
             notes.append(
@@ -237,6 +381,7 @@ def _group(items: _Items, g: int, name: Any, estimand: Estimand) -> JudgedEstima
         reason=reason,
         agreement=agreement,
         influence=influence,
+        sequence=_sequence(items, members),
     )
 
 
@@ -248,30 +393,52 @@ def _from_gold(
     With clusters also the deviations of the estimate by cluster, for the covariance of two
     groups.
     """
-    rows, strata, sizes = _strata(items, members)
+    K = len(items.classes)
+    rows, strata, sizes, unlabelled = _strata(items, members)
+    if len(rows) < max(2, K):
+        raise HeadcountError(
+            f"all gold labels but {len(rows)} have a verdict with a single label: label at "
+            "least two items of each verdict."
+        )
     sample = LabelSample.stratified(rows, strata, sizes, items.weights, items.clusters)
     if sample.clusters is not None and sample.clusters.max() < 1:
         raise HeadcountError(
             "all gold labels of a group are from one cluster: label items of at least two."
         )
-    K, counts = len(items.classes), np.bincount(strata, minlength=len(sizes))[:, None]
-    outcomes = (items.gold[rows][:, None] == np.arange(K)).astype(np.float64)
-    sums = sums_by(outcomes, strata, len(sizes))
-    means = (sums + 0.5) / (counts + 0.5 * K)
-    difference = Difference.of(sample, outcomes, np.zeros(K), means[strata])
+    counts = np.bincount(strata, minlength=len(sizes))[:, None]
+    outcomes = items.outcomes[rows]
+    residuals, predicted = outcomes, np.zeros(K)
+    means = (sums_by(outcomes, strata, len(sizes)) + 0.5) / (counts + 0.5 * K)
+    mass = means[strata]
+    if items.predictions is not None:
+        everywhere, unseen = items.predictions
+        residuals = outcomes - unseen[rows]
+        seen = members & ~np.isin(items.verdicts, unlabelled)
+        survey_weights = None if items.weights is None else items.weights[seen]
+        predicted = np.average(everywhere[seen], axis=0, weights=survey_weights)
+        mass = np.clip(unseen[rows], 0.0, 1.0)
+    difference = Difference.of(sample, residuals, predicted, mass)
+    spread = _spread_of_means(outcomes, sample.weights) if items.is_mean else 1.0
+    # Room for errors that no label shows: those of numbers are shorter than from 0 to 1.
+    room = float(np.sqrt(spread))
+    difference = replace(difference, up=room * difference.up, down=room * difference.down)
+    blind = items.part(members, unlabelled)
+    if blind:
+        difference = difference.with_blind(blind)
     if estimand == "expected":
         every = np.flatnonzero(members)
         variance = population_variance(
             difference.centre, items.one_hot(every), *items.survey(every), sample, outcomes
         )
-        difference = replace(difference, population=variance)
+        difference = replace(difference, population=spread * variance)
     influence = None
     if items.clusters is not None:
-        deviations = sample.weights[:, None] * (outcomes - (sums / counts)[strata])
+        inner = sums_by(residuals, strata, len(sizes)) / counts
+        deviations = (1 - blind) * sample.weights[:, None] * (residuals - inner[strata])
         influence = sums_by(deviations, items.clusters[rows], int(items.clusters.max()) + 1)
-    notes = []
+    notes = [_blind_note(items, members, v) for v in unlabelled]
     p_value = _randomness(items, members)
-    if p_value < _NOT_RANDOM:
+    if not notes and p_value < _NOT_RANDOM:
         notes.append(
             "The items with gold labels have other verdicts than the rest "
             f"(p = {p_value:.1g}). The rates hold if gold labels were drawn at random among "
@@ -280,30 +447,144 @@ def _from_gold(
     return difference, influence, notes
 
 
-def _strata(items: _Items, members: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
-    """Rows with gold of a group, their strata, and the sizes of the strata.
+def _label_order(order: Any, items: _Items, estimand: str) -> Ints:
+    """Position of each gold label in the order in which they were taken."""
+    reason = None
+    if estimand != "realised":
+        reason = "are about the rate among these items: pass estimand='realised'."
+    elif items.weights is not None or items.clusters is not None:
+        reason = "know neither weights nor clusters: leave them out."
+    elif items.calibration is not None or len(items.judges) > 1:
+        reason = "are for one judge and gold labels of these items: pass these only."
+    if reason is not None:
+        raise HeadcountError(f"sequential intervals {reason}")
+    column = plain_column(order, "order")
+    _check_length("order", len(column), len(items.gold))
+    rows = np.flatnonzero(items.gold >= 0)
+    places = gold_numbers(column[rows], None)[1] if len(rows) > 1 else np.zeros(len(rows))
+    if np.isnan(places).any():
+        raise HeadcountError(
+            f"order lacks the places of {int(np.isnan(places).sum()):,} gold labels: number "
+            "all labels in the order in which they were taken."
+        )
+    if len(np.unique(places)) < len(places):
+        raise HeadcountError(
+            "order has the same place twice: number the gold labels in the order in which they "
+            "were taken."
+        )
+    result = np.full(len(column), -1, np.int64)
+    result[rows[np.argsort(places)]] = np.arange(len(rows))
+    return result
 
-    Strata are verdicts; those with fewer than two labels join the one with most.
+
+def _sequence(items: _Items, members: NDArray[np.bool_]) -> ConfidenceSequence | None:
+    """Interval of a group that is valid at all times, if the order of labels is known."""
+    if items.order is None:
+        return None
+    rows = np.flatnonzero(members & (items.gold >= 0))
+    rows = rows[np.argsort(items.order[rows])]
+    sizes = np.bincount(items.verdicts[members], minlength=len(items.kinds.names))
+    return ConfidenceSequence.of(items.outcomes[rows], items.verdicts[rows], sizes)
+
+
+def _spread_of_means(outcomes: Floats, weights: Floats) -> float:
+    """Variance of numbers from 0 to 1, over that of as many zeros and ones of their mean."""
+    centre = float(weights @ outcomes[:, 1])
+    variance = float(weights @ (outcomes[:, 1] - centre) ** 2)
+    return variance / max(centre * (1 - centre), 1e-12)
+
+
+def _contributions(items: _Items, positive: Any) -> tuple[Contribution, ...]:
+    """What each of several judges adds: lengths of intervals for all items."""
+    every = list(items.judges)
+    if len(every) == 1:
+        return ()
+    place = 1 if positive is None else items.classes.tolist().index(positive)
+    members = np.ones(len(items.gold), bool)
+
+    def width(names: Sequence[str]) -> float:
+        low, high = _from_gold(items.only(names), members, "realised")[0].ends(0.95)
+        unit = items.classes[1] - items.classes[0] if items.is_mean else 1.0
+        return float((high - low)[place] * unit)
+
+    return tuple(
+        Contribution(
+            name,
+            width([name]),
+            width([other for other in every if other != name]),
+            width(every),
+        )
+        for name in every
+    )
+
+
+def _strata(items: _Items, members: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints, list[int]]:
+    """Rows with gold of a group, their strata, the sizes of these, and verdicts without labels.
+
+    Strata are verdicts. One with fewer than two labels joins the one with most if that can be
+    bad luck. If not, labels were not drawn from it, and nothing is known about its items.
     """
     V = len(items.kinds.names)
     rows = np.flatnonzero(members & (items.gold >= 0)).astype(np.int64)
     sizes = np.bincount(items.verdicts[members], minlength=V)
     counts = np.bincount(items.verdicts[rows], minlength=V)
+    thin = counts < np.minimum(2, sizes)
+    chance = stats.hypergeom.cdf(counts, sizes.sum(), sizes, len(rows))
+    blind = thin & (chance < _NOT_LUCK / V)
     place = np.arange(V)
-    place[counts < np.minimum(2, sizes)] = int(counts.argmax())
-    values, merged = np.unique(place[items.verdicts[members]], return_inverse=True)
+    place[thin] = int(counts.argmax())
+    rows = rows[~blind[items.verdicts[rows]]]
+    seen = items.verdicts[members][~blind[items.verdicts[members]]]
+    values, merged = np.unique(place[seen], return_inverse=True)
     strata = np.searchsorted(values, place[items.verdicts[rows]]).astype(np.int64)
-    return rows, strata, np.bincount(merged)
+    return rows, strata, np.bincount(merged), np.flatnonzero(blind).tolist()
+
+
+def _blind_note(items: _Items, members: NDArray[np.bool_], v: int) -> str:
+    """Warning about a verdict of which no items were labelled, or one."""
+    has_verdict = members & (items.verdicts == v)
+    n_gold = int((has_verdict & (items.gold >= 0)).sum())
+    labels = "None" if not n_gold else "Only one"
+    return (
+        f"{labels} of the {int(has_verdict.sum()):,} items with verdict "
+        f"{items.kinds.names[v]!r} has a gold label, so any rate is possible among them and "
+        "the interval is wide: label some of them at random."
+    )
 
 
 def _raw(items: _Items, members: NDArray[np.bool_], mass: Floats) -> Floats | None:
     """Shares of the verdicts themselves; None if verdicts are not named as the classes."""
+    if items.is_mean:
+        column = next(iter(items.judges.values()))[1]
+        return _raw_mean(column, members, mass, items.classes)
     names = list(items.kinds.names)
     if items.kinds.edges is not None or any(name not in items.classes for name in names):
         return None
     counts = np.bincount(items.verdicts[members], mass[members], len(names))
     shares = dict(zip(names, counts / counts.sum(), strict=True))
     return np.array([shares.get(label, 0.0) for label in items.classes.tolist()])
+
+
+def _raw_mean(
+    column: Any, members: NDArray[np.bool_], mass: Floats, ends: Floats
+) -> Floats | None:
+    """Mean of the scores themselves, on the scale of gold; None if they are not on it."""
+    scores = plain_column(column, "verdicts")
+    if scores.dtype.kind not in "iufb":
+        return None
+    place = (scores.astype(np.float64) - ends[0]) / (ends[1] - ends[0])
+    share = float(np.average(place[members], weights=mass[members]))
+    return np.array([1 - share, share]) if place.min() >= 0 and place.max() <= 1 else None
+
+
+def _check_one(columns: Mapping[str, Any], calibrated: bool, mean: bool) -> None:
+    if not columns:
+        raise HeadcountError("verdicts is empty: pass the verdicts of at least one judge.")
+    if calibrated and (mean or len(columns) > 1):
+        what = "a mean" if mean else "several judges"
+        raise HeadcountError(
+            f"calibration cannot correct {what}: label a random part of the items themselves."
+        )
 
 
 def _randomness(items: _Items, members: NDArray[np.bool_]) -> float:
@@ -402,101 +683,3 @@ def _check_length(name: str, length: int, n: int) -> None:
             f"{name} has {length:,} entries, but there are {n:,} verdicts: pass one per "
             "verdict."
         )
-
-
-# Verdicts of any kind as numbered kinds: texts, numbers of a few values, or binned scores.
-
-# Different numbers above which verdicts are scores, which are cut into bins.
-_MOST_KINDS, _BINS = 10, 5
-# Different gold labels, or verdicts in words, above which they are not classes.
-_MOST_CLASSES = 50
-
-
-@dataclass(frozen=True, eq=False)
-class VerdictKinds:
-    """Kinds of verdicts.
-
-    >>> kinds = VerdictKinds.of(["ok", "bad", "ok"])
-    >>> kinds.names, kinds.codes(["bad", "ok"], "verdicts").tolist()
-    (('bad', 'ok'), [0, 1])
-    """
-
-    names: tuple[Any, ...]
-    edges: NDArray[np.float64] | None
-
-    @classmethod
-    def of(cls, verdicts: Any, *more: Any) -> VerdictKinds:
-        """Kinds of the verdicts on some items; scores are cut at the quintiles of the first."""
-        first, *more_values = (_values(labels, "verdicts") for labels in (verdicts, *more))
-        every = [label for values in (first, *more_values) for label in values.tolist()]
-        names = encode_labels(every if more_values else first, name="verdicts")[0]
-        if names.dtype.kind not in "iuf" and len(names) > _MOST_CLASSES:
-            raise HeadcountError(
-                f"verdicts has {len(names):,} different texts, but at most {_MOST_CLASSES} "
-                "kinds make sense here: pass the verdicts themselves, not texts about them."
-            )
-        if names.dtype.kind not in "iuf" or len(names) <= _MOST_KINDS:
-            return cls(tuple(names.tolist()), None)
-        if not np.isfinite(names).all():
-            raise HeadcountError("verdicts has infinite scores: drop these items.")
-        scores = first.astype(np.float64)
-        edges = np.unique(np.quantile(scores, np.arange(1, _BINS) / _BINS))
-        edges = edges[edges > scores.min()]
-        texts = [f"{edge:.3g}" for edge in edges]
-        inner = [f"{low} to {high}" for low, high in pairwise(texts)]
-        return cls((f"below {texts[0]}", *inner, f"from {texts[-1]}"), edges)
-
-    def codes(self, verdicts: Any, name: str) -> Ints:
-        """Number of the kind of each verdict."""
-        values = _values(verdicts, name)
-        if self.edges is not None:
-            return np.searchsorted(self.edges, values, side="right").astype(np.int64)
-        return encode_labels(values, name=name, classes=list(self.names))[1]
-
-
-def _values(verdicts: Any, name: str) -> NDArray[Any]:
-    return plain_column(verdicts.labels if isinstance(verdicts, Verdicts) else verdicts, name)
-
-
-def gold_codes(
-    gold: Any, name: str, classes: NDArray[Any] | None = None
-) -> tuple[NDArray[Any], Ints]:
-    """Classes of gold labels, and the class of each item; -1 where there is no label.
-
-    None, NaN and empty texts are missing labels. The classes are by default those found,
-    sorted.
-
-    >>> gold_codes(["yes", None, "no", ""], "gold")[1]
-    array([ 1, -1,  0, -1])
-    """
-    column = plain_column(gold, name)
-    values = column.astype(object)
-    if column.dtype.kind in "iufb":
-        filled = column == column  # not NaN
-    else:
-        filled = np.array([_is_filled(value) for value in values.tolist()], bool)
-    codes = np.full(len(values), -1, np.int64)
-    if not filled.any():
-        return np.empty(0, column.dtype) if classes is None else classes, codes
-    labels = _whole_numbers(values[filled])
-    classes, codes[filled] = encode_labels(labels, name=name, classes=classes)
-    if len(classes) > _MOST_CLASSES:
-        raise HeadcountError(
-            f"{name} has {len(classes)} different labels, but at most {_MOST_CLASSES} classes "
-            "make sense here: cut numbers into a few classes first."
-        )
-    return classes, codes
-
-
-def _is_filled(value: Any) -> bool:
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return False
-    return bool(value == value)
-
-
-def _whole_numbers(labels: NDArray[Any]) -> list[Any]:
-    """Labels as a list; whole numbers that missing values made floats are whole again."""
-    values = labels.tolist()
-    if all(isinstance(label, float) and label == int(label) for label in values):
-        return [int(label) for label in values]
-    return values

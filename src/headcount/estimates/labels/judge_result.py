@@ -1,14 +1,11 @@
-"""Shares from verdicts whose error rates are known from a calibration set.
-
-For two classes this is the estimator of Rogan and Gladen. Intervals are inverted tests
-(Fieller): all shares that the verdicts do not contradict, given the noise of both sets.
-"""
+"""Results of a judge: corrected rates of groups, their differences and ranks, agreement."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -16,17 +13,20 @@ from numpy.typing import NDArray
 from scipy import special
 
 from headcount._support.parameters import check_fraction
-from headcount._support.text import Cell, Table, html_result
+from headcount._support.text import Cell, Table, chance, html_result
+from headcount.errors import HeadcountError
 from headcount.estimates.estimate import Estimand, Estimate
 from headcount.estimates.estimates import Estimates
-from headcount.estimates.labels.difference import (
-    Difference,
-    clopper_pearson,
-    on_simplex,
-    share_ends,
-)
+from headcount.estimates.labels.difference import Difference, on_simplex, share_ends
 from headcount.estimates.labels.from_labels import Agreement, normal_posterior
-from headcount.estimates.labels.sample import effective_size
+from headcount.estimates.labels.judge_errors import (
+    Calibration,
+    RateEstimate,
+    rate_difference,
+)
+from headcount.estimates.labels.sequential import ConfidenceSequence
+from headcount.estimates.labels.slices import SliceTest
+from headcount.metrics.agreement import AgreementStatistic, Bias
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,215 +35,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-# Condition number above which the verdicts do not determine the shares.
-_SINGULAR = 1e10
-
-
-@dataclass(frozen=True, eq=False)
-class Calibration:
-    """Verdicts on items whose true class is known.
-
-    >>> import numpy as np
-    >>> calibration = Calibration.of(np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 1, 0]), 2, 2)
-    >>> calibration.rates.round(2)
-    array([[0.5 , 0.5 ],
-           [0.33, 0.67]])
-    """
-
-    counts: Floats
-    sizes: Floats
-
-    @classmethod
-    def of(
-        cls,
-        codes: Ints,
-        verdicts: Ints,
-        n_classes: int,
-        n_verdicts: int,
-        weights: Floats | None = None,
-        clusters: Ints | None = None,
-    ) -> Calibration:
-        """Count verdicts by class.
-
-        Items may have weights and clusters.
-        """
-        mass = np.ones(len(codes)) if weights is None else weights
-        cells = np.bincount(codes * n_verdicts + verdicts, mass, n_classes * n_verdicts)
-        counts = np.asarray(cells.reshape(n_classes, n_verdicts), np.float64)
-        one_hot = (verdicts[:, None] == np.arange(n_verdicts)).astype(np.float64)
-        sizes = np.ones(n_classes)
-        for k in range(n_classes):
-            of_class = codes == k
-            if of_class.any():
-                groups = None if clusters is None else clusters[of_class]
-                sizes[k] = _independent(one_hot[of_class], mass[of_class], groups)
-        return cls(counts, sizes)
-
-    @property
-    def rates(self) -> Floats:
-        """Probability of each verdict by true class, (K, V)."""
-        return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
-
-    @property
-    def spreads(self) -> Floats:
-        """Covariance of the rates of each class, (K, V, V).
-
-        One item is added to each verdict, so that a verdict that was never seen is uncertain.
-        """
-        V = self.counts.shape[1]
-        scaled = self.rates * self.sizes[:, None]
-        smooth = (scaled + 1) / (self.sizes[:, None] + V)
-        return _multinomial(smooth) / self.sizes[:, None, None]
-
-    def ends(self, level: float) -> tuple[Floats, Floats]:
-        """Clopper-Pearson intervals of the rates."""
-        sizes = self.sizes[:, None]
-        return clopper_pearson(self.rates * sizes, sizes, level)
-
-
-@dataclass(frozen=True, eq=False)
-class RateEstimate:
-    """Shares of the classes among items with verdicts, from the rates of a calibration set.
-
-    >>> import numpy as np
-    >>> counts = np.array([[85.0, 15.0], [10.0, 90.0]])
-    >>> calibration = Calibration(counts, np.array([100.0, 100.0]))
-    >>> found = RateEstimate.of(calibration, np.array([0.70, 0.30]), 1000)
-    >>> found.centre.round(3)  # (0.30 - 0.15) / (0.90 - 0.15)
-    array([0.8, 0.2])
-    >>> [end[1].round(2).item() for end in found.ends(0.95)]
-    [0.11, 0.28]
-    """
-
-    calibration: Calibration
-    seen: Floats
-    n_effective: float
-    inverse: Floats
-    centre: Floats
-
-    @classmethod
-    def of(cls, calibration: Calibration, seen: Floats, n_effective: float) -> RateEstimate:
-        """Solve for the shares.
-
-        ``seen`` are the shares of the verdicts among items that count as
-        ``n_effective``.
-        """
-        K, V = calibration.counts.shape
-        rates = calibration.rates
-        # The last verdict and the last class follow from the others.
-        apart = (rates[:-1] - rates[-1])[:, : V - 1].T
-        shares, inverse = np.full(K, 1 / K), np.full((K, V), np.nan)
-        # Two steps of generalised least squares; with as many verdicts as classes the first
-        # is exact.
-        for _ in range(2):
-            likely = on_simplex(np.maximum(shares, 0.0) + 0.5 / K)
-            noise = _noise(calibration, likely, seen, n_effective)[: V - 1, : V - 1]
-            weighted = np.linalg.solve(noise, apart).T
-            normal = weighted @ apart
-            if np.linalg.cond(normal) > _SINGULAR:
-                return cls(calibration, seen, n_effective, inverse, shares)
-            weights_of_verdicts = np.linalg.solve(normal, weighted)
-            inverse = np.zeros((K, V))
-            inverse[:-1, :-1] = weights_of_verdicts
-            inverse[-1] = -inverse[:-1].sum(axis=0)
-            first = weights_of_verdicts @ (seen - rates[-1])[: V - 1]
-            shares = np.append(first, 1 - first.sum())
-        return cls(calibration, seen, n_effective, inverse, shares)
-
-    @property
-    def informative(self) -> bool:
-        """False if the verdicts hardly depend on the class, so shares are arbitrary."""
-        every = range(len(self.centre))
-        return bool(
-            np.isfinite(self.inverse).all()
-            and all(self._quadratic(k, 0.95)[0] > 0 for k in every)
-        )
-
-    @property
-    def covariance(self) -> Floats:
-        """Covariance of the estimated shares, (K, K)."""
-        if not np.isfinite(self.inverse).all():
-            return np.eye(len(self.centre))
-        likely = on_simplex(self.centre)
-        noise = _noise(self.calibration, likely, self.seen, self.n_effective)
-        return np.asarray(self.inverse @ noise @ self.inverse.T)
-
-    def ends(self, level: float) -> tuple[Floats, Floats]:
-        """Ends of the intervals, not clipped."""
-        K = len(self.centre)
-        low, high = np.zeros(K), np.ones(K)
-        for k in range(K):
-            a, b, c = self._quadratic(k, level)
-            if not a > 0:  # no share is contradicted
-                low[k], high[k] = min(0.0, self.centre[k]), max(1.0, self.centre[k])
-                continue
-            root = np.sqrt(max(b * b - 4 * a * c, 0.0))
-            low[k], high[k] = (-b - root) / (2 * a), (-b + root) / (2 * a)
-        return np.minimum(low, self.centre), np.maximum(high, self.centre)
-
-    def _quadratic(self, k: int, level: float) -> tuple[float, float, float]:
-        """Coefficients of the inequality whose solutions are the shares in the interval."""
-        z2 = special.ndtri((1 + level) / 2) ** 2
-        weights = self.inverse[k]
-        spreads = np.einsum("v,jvw,w->j", weights, self.calibration.spreads, weights)
-        sampling = float(weights @ _sampling(self.seen, self.n_effective) @ weights)
-        # The others keep their proportions while the share of class k is t.
-        proportions = np.maximum(self.centre, 0.0)
-        proportions[k] = 0.0
-        total = proportions.sum()
-        proportions = (
-            proportions / total if total > 0 else proportions + 1 / max(len(proportions) - 1, 1)
-        )
-        proportions[k] = 0.0
-        of_others = float((proportions**2) @ spreads)
-        of_class = float(spreads[k])
-        # (centre - t)^2 <= z2 (sampling + t^2 own + (1 - t)^2 rest)
-        a = 1 - z2 * (of_class + of_others)
-        b = -2 * float(self.centre[k]) + 2 * z2 * of_others
-        c = float(self.centre[k]) ** 2 - z2 * (sampling + of_others)
-        return a, b, c
-
-
-def rate_difference(
-    first: RateEstimate, second: RateEstimate, level: float
-) -> tuple[Floats, Floats, Floats]:
-    """Differences of the shares of two groups that share a calibration set.
-
-    Returns the differences, and the lower and upper ends of their intervals.
-    """
-    gap = first.centre - second.centre
-    if not (first.informative and second.informative):
-        return gap, np.full(len(gap), -1.0), np.full(len(gap), 1.0)
-    inverse = (first.inverse + second.inverse) / 2
-    noise = _sampling(first.seen, first.n_effective)
-    noise = noise + _sampling(second.seen, second.n_effective)
-    noise = noise + np.einsum("j,jvw->vw", gap**2, first.calibration.spreads)
-    errors = np.sqrt(np.einsum("kv,vw,kw->k", inverse, noise, inverse))
-    reach = special.ndtri((1 + level) / 2) * errors
-    return gap, gap - reach, gap + reach
-
-
-def _noise(calibration: Calibration, shares: Floats, seen: Floats, size: float) -> Floats:
-    """Covariance of the verdicts' shares minus those that the rates predict."""
-    return _sampling(seen, size) + np.einsum("j,jvw->vw", shares**2, calibration.spreads)
-
-
-def _sampling(seen: Floats, size: float) -> Floats:
-    smooth = (seen * size + 1) / (size + len(seen))
-    return np.asarray(_multinomial(smooth[None])[0] / size)
-
-
-def _multinomial(shares: Floats) -> Floats:
-    return shares[:, :, None] * np.eye(shares.shape[1]) - shares[:, :, None] * shares[:, None]
-
-
-def _independent(values: Floats, mass: Floats, clusters: Ints | None) -> float:
-    """Number of independent items of equal weight."""
-    groups = None
-    if clusters is not None:
-        groups = np.unique(clusters, return_inverse=True)[1].astype(np.int64)
-    return effective_size(len(values), mass, groups, values)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -258,6 +49,7 @@ class JudgedEstimate(Estimate):
     by_rates: RateEstimate | None = field(kw_only=True)
     agreement: Agreement | None = field(kw_only=True)
     influence: Floats | None = field(default=None, kw_only=True)
+    sequence: ConfidenceSequence | None = field(default=None, kw_only=True)
 
     @classmethod
     def of(
@@ -311,6 +103,8 @@ class JudgedEstimate(Estimate):
     def _ends(self, level: float) -> tuple[Floats, Floats]:
         corrected = self.by_rates if self.by_labels is None else self.by_labels
         assert corrected is not None
+        if self.sequence is not None:
+            return self.sequence.ends(level)
         return share_ends(corrected, self.n_items, level)
 
     @property
@@ -330,15 +124,43 @@ class GroupDifference(NamedTuple):
     high: Floats
 
 
+class Contribution(NamedTuple):
+    """What a judge adds: lengths of intervals with it alone, without it, and with all."""
+
+    judge: str
+    alone: float
+    without: float
+    together: float
+
+
+class Rank(NamedTuple):
+    """Rank of a group, the highest first, and the ranks that its intervals allow."""
+
+    group: Any
+    rank: int
+    best: int
+    worst: int
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class JudgeResult:
-    """Rates of groups, corrected for the errors of a judge. Prints as tables."""
+    """Rates of groups, or means, corrected for the errors of a judge. Prints as tables.
+
+    With `scale`, the ends of a scale, means are shown: shares of its upper end in its units.
+    """
 
     classes: NDArray[Any]
     verdicts: tuple[Any, ...]
     estimates: Estimates
     rates: Mapping[str, Calibration]
     positive: Any = None
+    scale: tuple[float, float] | None = field(default=None, kw_only=True)
+    slices: SliceTest | None = field(default=None, kw_only=True)
+    contributions: tuple[Contribution, ...] = field(default=(), kw_only=True)
+    agreements: Mapping[str, list[AgreementStatistic]] = field(
+        default_factory=lambda: MappingProxyType({}), kw_only=True
+    )
+    biases: tuple[Bias, ...] = field(default=(), kw_only=True)
 
     @property
     def groups(self) -> tuple[JudgedEstimate, ...]:
@@ -355,10 +177,57 @@ class JudgeResult:
     def _of_group(self, group: JudgedEstimate, text: str) -> str:
         return text if len(self.groups) == 1 else f"{group.group}: {text}"
 
-    def differences(self, level: float = 0.95) -> list[GroupDifference]:
-        """Differences between the rates of all pairs of groups, with intervals of a level."""
+    def differences(
+        self, level: float = 0.95, *, simultaneous: bool = True
+    ) -> list[GroupDifference]:
+        """Differences between the rates of all pairs of groups, with intervals of a level.
+
+        Simultaneous intervals all contain their differences with this probability (max-t);
+        otherwise each does so by itself.
+        """
         level = check_fraction("level", level)
+        if simultaneous:
+            level = _simultaneous_level(self.groups, self.shown_classes, level)
         return [_difference(a, b, level) for a, b in combinations(self.groups, 2)]
+
+    def ranks(self, level: float = 0.95) -> list[Rank]:
+        """Ranks of the groups by the rate of the class shown, or by the mean; highest first.
+
+        With the given probability all true ranks are between `best` and `worst` at once.
+        """
+        k = self.shown_classes[-1]
+        above = dict.fromkeys((group.group for group in self.groups), 0)
+        below = above.copy()
+        for pair in self.differences(level):
+            if pair.low[k] > 0 or pair.high[k] < 0:
+                higher, lower = pair.first, pair.second
+                if pair.high[k] < 0:
+                    higher, lower = lower, higher
+                above[lower] += 1
+                below[higher] += 1
+        order = sorted(self.groups, key=lambda group: -float(group.shares[k]))
+        return [
+            Rank(group.group, place, 1 + above[group.group], len(order) - below[group.group])
+            for place, group in enumerate(order, 1)
+        ]
+
+    def in_units(self, share: Any) -> Any:
+        """Share as it is shown: itself, or a mean on the scale."""
+        if self.scale is None or share is None:
+            return share
+        return self.scale[0] + self.width * share
+
+    @property
+    def width(self) -> float:
+        """Length of the scale of means; 1 for rates."""
+        return 1.0 if self.scale is None else self.scale[1] - self.scale[0]
+
+    @property
+    def _rows(self) -> list[tuple[int, Any]]:
+        """Positions and names of the classes in frames: all of them, or the mean."""
+        if self.scale is not None:
+            return [(1, "mean")]
+        return list(enumerate(self.classes.tolist()))
 
     def to_frame(self, level: float = 0.95) -> pl.DataFrame:
         """Table with one row per group and class, and intervals of a level."""
@@ -366,27 +235,23 @@ class JudgeResult:
 
         rows = []
         for group in self.groups:
-            ends = group.interval(level)
-            raw = (
-                [None] * len(self.classes)
-                if group.verdict_shares is None
-                else group.verdict_shares.tolist()
-            )
-            for k, label in enumerate(self.classes.tolist()):
+            ends, raw = group.interval(level), group.verdict_shares
+            for k, label in self._rows:
                 rows.append(
                     {
                         "group": group.group,
                         "class": label,
-                        "share": float(group.shares[k]),
-                        "low": float(ends.low[k]),
-                        "high": float(ends.high[k]),
-                        "raw": raw[k],
+                        "share": self.in_units(float(group.shares[k])),
+                        "low": self.in_units(float(ends.low[k])),
+                        "high": self.in_units(float(ends.high[k])),
+                        "raw": None if raw is None else self.in_units(float(raw[k])),
                         "items": group.n_items,
                         "gold": group.n_gold,
                         "estimator": group.estimator,
                     }
                 )
-        return pl.DataFrame(rows)
+        frame = pl.DataFrame(rows)
+        return frame if self.scale is None else frame.rename({"share": "mean"}).drop("class")
 
     def differences_frame(self, level: float = 0.95) -> pl.DataFrame:
         """Table of `differences` with one row per pair of groups and class."""
@@ -398,12 +263,25 @@ class JudgeResult:
                     "first": pair.first,
                     "second": pair.second,
                     "class": label,
-                    "difference": float(pair.difference[k]),
-                    "low": float(pair.low[k]),
-                    "high": float(pair.high[k]),
+                    "difference": self.width * float(pair.difference[k]),
+                    "low": self.width * float(pair.low[k]),
+                    "high": self.width * float(pair.high[k]),
                 }
                 for pair in self.differences(level)
-                for k, label in enumerate(self.classes.tolist())
+                for k, label in self._rows
+            ]
+        )
+
+    def agreement_frame(self, level: float = 0.95) -> pl.DataFrame:
+        """Table of the agreement of each judge with the gold labels."""
+        import polars as pl
+
+        return pl.DataFrame(
+            [
+                {"judge": judge, "measure": statistic.name, "value": statistic.value}
+                | dict(zip(("low", "high"), statistic.interval(level), strict=True))
+                for judge, statistics in self.agreements.items()
+                for statistic in statistics
             ]
         )
 
@@ -431,7 +309,13 @@ class JudgeResult:
             "verdicts": list(self.verdicts),
             "groups": [_group_dict(group, level) for group in self.groups],
             "differences": self.differences_frame(level).to_dicts() if several else [],
+            "ranks": [rank._asdict() for rank in self.ranks(level)] if several else [],
             "rates": self.rates_frame(level).to_dicts(),
+            "scale": None if self.scale is None else list(self.scale),
+            "slices": None if self.slices is None else self.slices.to_dict(),
+            "judges": [addition._asdict() for addition in self.contributions],
+            "agreement": self.agreement_frame(level).to_dicts(),
+            "bias": [vars(bias) for bias in self.biases],
         }
 
     def plot(self, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
@@ -439,6 +323,8 @@ class JudgeResult:
         from headcount import plots
 
         frame = self.to_frame(level)
+        if self.scale is not None:
+            raise HeadcountError("plot draws rates from 0 to 1, not means: use report(path).")
         if len(self.groups) == 1:
             return plots.bars(frame, ax=ax)
         classes = self.shown_classes
@@ -449,17 +335,32 @@ class JudgeResult:
         """First line that `print` shows."""
         n_items = sum(group.n_items for group in self.groups)
         n_gold = sum(group.n_gold for group in self.groups)
+        what = "rates" if self.scale is None else "means"
         return (
-            f"Corrected rates of {n_items:,} items, {n_gold:,} with gold labels, with "
+            f"Corrected {what} of {n_items:,} items, {n_gold:,} with gold labels, with "
             f"{100 * level:.6g}% intervals"
         )
 
     def tables(self, level: float = 0.95) -> list[Table]:
-        """Tables that `print` shows: rates, differences, and the judge's verdicts."""
-        tables = [self._rates_table(level)]
-        if 1 < len(self.groups) <= 6:
-            tables.append(self._differences_table(level))
-        return [*tables, self._verdicts_table(level)]
+        """Tables that `print` shows: rates, differences or ranks, and what judges are worth."""
+        return list(self.named_tables(level).values())
+
+    def named_tables(self, level: float = 0.95) -> dict[str, Table]:
+        """Tables by name, those that there are."""
+        tables = {"rates": self._rates_table(level)}
+        if 1 < len(self.groups) <= _MOST_PAIRED:
+            tables["differences"] = self._differences_table(level)
+        if len(self.groups) > 2 and len(self.shown_classes) == 1:
+            tables["ranks"] = self._ranks_table(level)
+        if self.rates:
+            tables["verdicts"] = self._verdicts_table(level)
+        if self.agreements:
+            tables["agreement"] = self._agreement_table(level)
+        if self.contributions:
+            tables["judges"] = self._judges_table()
+        if self.biases:
+            tables["bias"] = self._bias_table()
+        return tables
 
     @property
     def shown_classes(self) -> list[int]:
@@ -468,34 +369,90 @@ class JudgeResult:
             return [self.classes.tolist().index(self.positive)]
         return [1] if len(self.classes) == 2 else list(range(len(self.classes)))
 
-    def _shown_rows(self, frame: pl.DataFrame) -> list[tuple[Any, ...]]:
-        """Rows of a table with one per class, of the classes that are shown."""
-        K = len(self.classes)
-        return [row for i, row in enumerate(frame.iter_rows()) if i % K in self.shown_classes]
+    def written(self, share: float | None) -> str:
+        """Rate as a percentage, or mean on its scale."""
+        if share is None:
+            return ""
+        return f"{share:.1%}" if self.scale is None else f"{self.in_units(share):.4g}"
 
     def _rates_table(self, level: float) -> Table:
         rows = []
-        for group, label, *shares, items, gold, source in self._shown_rows(
-            self.to_frame(level)
-        ):
-            texts = ["" if share is None else f"{share:.1%}" for share in shares]
-            row = [str(group), str(label), *texts, f"{items:,}", f"{gold:,}", source]
-            rows.append([Cell(text) for text in row])
-        columns = ["group", "class", "rate", "from", "to", "raw", "items", "gold", "from what"]
+        labels = self.classes.tolist()
+        for group in self.groups:
+            ends, raw = group.interval(level), group.verdict_shares
+            for k in self.shown_classes:
+                shares = group.shares[k], ends.low[k], ends.high[k]
+                texts = [
+                    *map(self.written, shares),
+                    self.written(None if raw is None else float(raw[k])),
+                ]
+                label = str(labels[k]) if self.scale is None else "mean"
+                counts = f"{group.n_items:,}", f"{group.n_gold:,}"
+                row = [str(group.group), label, *texts, *counts, group.estimator]
+                rows.append([Cell(text) for text in row])
+        value = "rate" if self.scale is None else "mean"
+        columns = ["group", "class", value, "from", "to", "raw", "items", "gold", "from what"]
         return Table(columns, rows, [False] * 2 + [True] * 6 + [False])
 
     def _differences_table(self, level: float) -> Table:
+        rows = []
+        labels = self.classes.tolist()
+        for pair in self.differences(level):
+            for k in self.shown_classes:
+                values = pair.difference[k], pair.low[k], pair.high[k]
+                texts = [
+                    f"{100 * value:+.1f}"
+                    if self.scale is None
+                    else f"{self.width * value:+.3g}"
+                    for value in values
+                ]
+                label = str(labels[k]) if self.scale is None else "mean"
+                row = [f"{pair.first} - {pair.second}", label, *texts]
+                rows.append([Cell(text) for text in row])
+        unit = "points" if self.scale is None else "difference"
+        return Table(["groups", "class", unit, "from", "to"], rows, [False] * 2 + [True] * 3)
+
+    def _ranks_table(self, level: float) -> Table:
+        rows = [[Cell(str(part)) for part in rank] for rank in self.ranks(level)]
+        return Table(["group", "rank", "best", "worst"], rows, [False] + [True] * 3)
+
+    def _agreement_table(self, level: float) -> Table:
+        cells: dict[str, list[Cell]] = {}
+        names: list[str] = []
+        for judge, statistics in self.agreements.items():
+            names = [statistic.name for statistic in statistics]
+            cells[judge] = [Cell(judge)]
+            for statistic in statistics:
+                low, high = statistic.interval(level)
+                cells[judge].append(Cell(f"{statistic.value:.3f} ({low:.2f} to {high:.2f})"))
+        return Table(["judge", *names], list(cells.values()), [False] + [True] * len(names))
+
+    def _judges_table(self) -> Table:
         rows = [
             [
-                Cell(f"{first} - {second}"),
-                Cell(str(label)),
-                *(Cell(f"{100 * value:+.1f}") for value in values),
+                Cell(judge),
+                *(
+                    Cell(f"{100 * width:.1f}" if self.scale is None else f"{width:.3g}")
+                    for width in widths
+                ),
             ]
-            for first, second, label, *values in self._shown_rows(self.differences_frame(level))
+            for judge, *widths in self.contributions
         ]
-        return Table(
-            ["groups", "class", "points", "from", "to"], rows, [False] * 2 + [True] * 3
-        )
+        columns = ["interval length with", "it alone", "all others", "all judges"]
+        return Table(columns, rows, [False] + [True] * 3)
+
+    def _bias_table(self) -> Table:
+        rows = [
+            [
+                Cell(bias.covariate),
+                Cell(f"{100 * bias.effect:+.1f}"),
+                Cell(bias.detail),
+                Cell(chance(bias.adjusted)),
+            ]
+            for bias in self.biases
+        ]
+        columns = ["verdicts depend on", "points", "compared", "with Holm"]
+        return Table(columns, rows, [False, True, False, False])
 
     def _verdicts_table(self, level: float) -> Table:
         cells: dict[tuple[str, str], list[Cell]] = {}
@@ -509,13 +466,50 @@ class JudgeResult:
 
     def notes(self) -> list[str]:
         """Sentences that `print` shows below the tables."""
-        reasons = dict.fromkeys(self._of_group(group, group.reason) for group in self.groups)
         compared = [
             self._of_group(group, group.agreement.sentence("the error rates of the judge"))
             for group in self.groups
             if group.agreement is not None
         ]
-        return [*reasons, *compared, *self.warnings]
+        return [*self.reasons(), *compared, *self.slice_notes(), *self.warnings]
+
+    def reasons(self) -> list[str]:
+        """What the rates rest on, in one sentence for all groups with gold labels."""
+        sizes = [group.n_gold for group in self.groups if group.by_labels is not None]
+        reasons = []
+        if len(sizes) > 2:
+            reasons.append(
+                f"{len(sizes)} groups have gold labels of their own, {min(sizes):,} to "
+                f"{max(sizes):,} each. These correct the verdicts under any shift, if they are "
+                "a random part."
+            )
+        reasons += [
+            self._of_group(group, group.reason)
+            for group in self.groups
+            if group.by_labels is None or len(sizes) <= 2
+        ]
+        return reasons
+
+    def slice_notes(self) -> list[str]:
+        """Whether the judge errs alike in all groups, in one sentence."""
+        if self.slices is None:
+            return []
+        if not self.slices.differ:
+            return [
+                "The judge's error rates do not clearly differ between groups "
+                f"({chance(self.slices.p_value)})."
+            ]
+        by_right = sorted(self.slices.right.items(), key=lambda pair: pair[1])
+        named = [(self.groups[g].group, right) for g, right in (by_right[0], by_right[-1])]
+        between = ""
+        if set(self.verdicts) <= set(self.classes.tolist()):
+            (worst, low), (best, high) = named
+            between = f": it is right on {low:.0%} of {worst} and on {high:.0%} of {best}"
+        return [
+            f"The judge's error rates differ between groups ({chance(self.slices.p_value)})"
+            f"{between}. One table of errors for all would be wrong, so each group is "
+            "corrected by its own gold labels, or with an interval that allows for that."
+        ]
 
     def to_text(self, level: float = 0.95) -> str:
         """Text that `print` shows, at any level."""
@@ -588,3 +582,40 @@ def _correlation(first: JudgedEstimate, second: JudgedEstimate) -> Floats:
     alone = (first.influence**2).sum(axis=0) * (second.influence**2).sum(axis=0)
     correlation = together / np.sqrt(np.where(alone > 0, alone, 1.0))
     return np.where(alone > 0, correlation, 0.0)
+
+
+# Draws that the quantile of the largest difference is computed from, and groups above which
+# Bonferroni's bound is used instead.
+_MAX_T_DRAWS, _MOST_GROUPS = 20_000, 60
+# Groups whose differences `print` shows.
+_MOST_PAIRED = 6
+
+
+def _simultaneous_level(
+    groups: tuple[JudgedEstimate, ...], classes: list[int], level: float
+) -> float:
+    """Level of single intervals at which those of all pairs hold together (max-t)."""
+    n_pairs = len(groups) * (len(groups) - 1) // 2
+    if n_pairs < 2:
+        return level
+    if len(groups) > _MOST_GROUPS:
+        return 1 - (1 - level) / n_pairs
+    quantile = 0.0
+    for k in classes:
+        errors = []
+        for group in groups:
+            ends = group.interval(level)
+            errors.append(max(float(ends.high[k] - ends.low[k]), 1e-9))
+        correlation = np.eye(len(groups))
+        for (i, a), (j, b) in combinations(enumerate(groups), 2):
+            correlation[i, j] = correlation[j, i] = _correlation(a, b)[k]
+        values, vectors = np.linalg.eigh(correlation)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        normal = np.random.default_rng(0).standard_normal((_MAX_T_DRAWS, len(groups)))
+        draws = normal @ root.T * np.array(errors)
+        largest = np.zeros(_MAX_T_DRAWS)
+        for i, j in combinations(range(len(groups)), 2):
+            gap = draws[:, i] - draws[:, j]
+            np.maximum(largest, np.abs(gap) / max(gap.std(), 1e-12), out=largest)
+        quantile = max(quantile, float(np.quantile(largest, level)))
+    return max(level, float(2 * special.ndtr(quantile) - 1))

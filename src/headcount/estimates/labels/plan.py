@@ -510,9 +510,9 @@ class LabelPlan:
         -------
         matplotlib Axes
         """
-        import matplotlib.pyplot as plt
+        from headcount.plots._style import open_canvas
 
-        axes = plt.subplots()[1] if ax is None else ax
+        axes = open_canvas(ax, 3.5, 2.6).ax
         axes.plot(
             [budget.n for budget in self.budgets],
             [budget.precision for budget in self.budgets],
