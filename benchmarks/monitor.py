@@ -39,7 +39,7 @@ from sklearn.preprocessing import MaxAbsScaler  # noqa: E402
 from headcount.monitor.deliveries import MonitorSpec  # noqa: E402
 from headcount.monitor.detector import Detection, WatchedSeries, detect  # noqa: E402
 from headcount.monitor.folder import Rows  # noqa: E402
-from headcount.monitor.history import ERROR_WEIGHT  # noqa: E402
+from headcount.monitor.history import LABEL_WEIGHT  # noqa: E402
 from headcount.monitor.reference import MonitorReference  # noqa: E402
 from headcount.monitor.summaries import ChunkSummaries  # noqa: E402
 from headcount.samples.samples import Samples  # noqa: E402
@@ -138,7 +138,7 @@ class World:
         found = [self.series(chunks) for chunks in streams]
         values, unit = (np.hstack(parts) for parts in zip(*found, strict=True))
         weights = np.array([weight for _, weight in self.summaries.series])
-        weights = weights * (1 - ERROR_WEIGHT)  # the rest waits for labels
+        weights = weights * (1 - LABEL_WEIGHT)  # the rest waits for labels
         numbers = np.repeat(np.arange(len(streams)), len(weights))
         given = WatchedSeries(
             values, unit, np.full(values.shape, float(streams[0].shape[1])), numbers,

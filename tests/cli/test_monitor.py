@@ -18,11 +18,11 @@ def tables(tmp_path, monkeypatch, call):
     stream.rows(800, 0.3).drop("id").write_csv("reference.csv")
     rows = stream.days([0.1] * 20 + [0.35] * 4)
     rows.drop("label").write_csv("all.csv")
-    rows.drop("label").filter(pl.col("day") <= "2026-01-20").write_csv("quiet.csv")
+    rows.drop("label").filter(pl.col("day") <= "2015-01-20").write_csv("quiet.csv")
     rows.select("id", "label").write_csv("labels.csv")
     made = call(
         "monitor", "create", "watch", "reference.csv", "--target", "label", "--by", "day",
-        "--key", "id",
+        "--key", "id", "--no-compare-reference",
     )  # fmt: skip
     assert made[0] == 0
     return tmp_path
@@ -56,7 +56,7 @@ def test_files_for_machines_and_people(tables, call):
     assert len(rows["chunks"]) == len(labels["chunks"]) == 24
     alert = rows["alerts"][0]
     assert json.loads((tables / "seen.json").read_text())["alert"] == alert["alert"]
-    assert "headcount_alerts_open 1" in (tables / "values.prom").read_text()
+    assert 'headcount_alerts_open{monitor="watch"} 1' in (tables / "values.prom").read_text()
     page = (tables / "page.html").read_text()
     assert "1 alert open" in page
     assert "NaN" not in page
@@ -81,3 +81,21 @@ def test_bad_calls_are_one_sentence(tables, call):
         assert (code, out) == (2, "")
         assert sentence in err
         assert err.count("\n") == 1
+
+
+def test_the_command_of_an_alert_is_run_until_it_succeeds(tables, call):
+    code, _, err = call("monitor", "update", "watch", "all.csv", "--on-alert", "exit 7")
+    assert code == 3
+    assert "exit code 7: the next update runs it again" in err
+    hook = "cat >> seen.json"
+    call("monitor", "update", "watch", "quiet.csv", "--on-alert", hook)
+    call("monitor", "update", "watch", "quiet.csv", "--on-alert", hook)
+    assert json.loads((tables / "seen.json").read_text())["state"] == "open"  # once only
+
+
+def test_the_command_of_an_alert_is_run_though_a_later_table_is_bad(tables, call):
+    hook = "cat >> seen.json"
+    code, _, err = call("monitor", "update", "watch", "all.csv", "none.csv", "--on-alert", hook)
+    assert code == 2
+    assert "none.csv" in err
+    assert (tables / "seen.json").exists()

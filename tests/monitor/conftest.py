@@ -30,7 +30,7 @@ class Stream:
         )
 
     def day(self, number, share, n=200):
-        day = date(2026, 1, 1) + timedelta(days=number)
+        day = date(2015, 1, 1) + timedelta(days=number)
         return self.rows(n, share).with_columns(day=pl.lit(str(day)))
 
     def days(self, shares, n=200):
@@ -45,4 +45,7 @@ def stream():
 @pytest.fixture
 def watch(tmp_path, stream):
     reference = stream.rows(800, 0.3).drop("id")
-    return hc.Monitor.create(tmp_path / "watch", reference, target="label", by="day", key="id")
+    return hc.Monitor.create(
+        tmp_path / "watch", reference, target="label", by="day", key="id",
+        compare_reference=False,
+    )  # fmt: skip

@@ -38,7 +38,7 @@ def test_estimates_of_chunks(watch, stream):
     rows = stream.days([0.1, 0.4])
     watch.update(rows.drop("label"))
     frame = watch.to_frame()
-    assert frame["chunk"].to_list() == ["2026-01-01", "2026-01-02"]
+    assert frame["chunk"].to_list() == ["2015-01-01", "2015-01-02"]
     assert frame["items"].to_list() == [200, 200]
     true = rows.group_by("day").agg((pl.col("label") == "fraud").mean()).sort("day")["label"]
     assert (frame["low fraud"] <= true).all()
@@ -52,9 +52,9 @@ def test_change_opens_an_alert_with_its_reason(watch, stream):
     rows = pl.concat([stream.day(20 + i, 0.35) for i in range(4)]).drop("label")
     (alert,) = watch.update(rows)
     assert alert.state == "open"
-    assert alert.since == "2026-01-21"
+    assert alert.since == "2015-01-21"
     assert alert.reason.startswith("share of 'fraud' rose from ")
-    assert alert.reason.endswith(" since 2026-01-21")
+    assert alert.reason.endswith(" since 2015-01-21")
     assert [each.name for each in watch.status().open] == [alert.name]
     assert hc.Monitor.open(watch.path).status().to_dict() == watch.status().to_dict()
 
@@ -84,7 +84,7 @@ def test_same_rows_again_change_nothing(watch, stream):
     watch.update(rows)
     before = state(watch.path)
     found = watch.update(rows)
-    watch.update(rows.filter(pl.col("day") == "2026-01-02").sample(50, seed=0))
+    watch.update(rows.filter(pl.col("day") == "2015-01-02").sample(50, seed=0))
     assert state(watch.path) == before
     assert found.chunks == ()
 
@@ -121,6 +121,24 @@ def test_rows_without_key_are_identified_by_content(tmp_path, stream):
     watch.update(rows)
     watch.update(rows[100:])
     assert watch.to_frame()["items"].to_list() == [200, 200]
+
+
+def test_equal_scores_of_two_files_are_not_dropped(tmp_path, stream):
+    reference = stream.rows(500, 0.3).drop("id")
+    watch = hc.Monitor.create(tmp_path / "w", reference, target="label", by="day")
+    rows = stream.day(0, 0.2, n=2000).drop("id", "label").with_columns(pl.col("fraud").round(3))
+    watch.update(rows[:1000])
+    before = state(watch.path)
+    assert watch.update(rows[:1000]).chunks == ()
+    with pytest.raises(HeadcountError, match="without a key it cannot be told"):
+        watch.update(rows[1000:])
+    assert state(watch.path) == before
+
+
+def test_keys_that_differ_by_a_space_are_two_rows(watch, stream):
+    rows = stream.days([0.2])[:2].drop("label").with_columns(id=pl.Series(["a", " a"]))
+    watch.update(rows)
+    assert watch.to_frame()["items"].to_list() == [2]
 
 
 @pytest.mark.parametrize("key", ["id", None])
@@ -184,13 +202,13 @@ def test_labels_with_the_rows_are_the_same_as_late_ones(watch, stream, tmp_path)
 
 def test_labels_show_that_the_estimator_is_off(watch, stream):
     rows = stream.days([0.2] * 30)
-    wrong = rows.filter(pl.col("day") > "2026-01-20").with_columns(
+    wrong = rows.filter(pl.col("day") > "2015-01-20").with_columns(
         label=pl.when(pl.col("fraud") > 0.3).then(pl.lit("fraud")).otherwise(pl.lit("ok"))
     )
-    rows = pl.concat([rows.filter(pl.col("day") <= "2026-01-20"), wrong])
-    (alert,) = watch.update(rows)
-    assert alert.series[0] == "error:share:fraud"
-    assert "renew the reference" in alert.reason
+    rows = pl.concat([rows.filter(pl.col("day") <= "2015-01-20"), wrong])
+    alerts = watch.update(rows).alerts
+    assert any("error:share:fraud" in alert.series for alert in alerts)
+    assert {alert.since for alert in alerts} <= {"2015-01-21", "2015-01-22"}
 
 
 def test_labels_of_a_random_sample_correct_the_estimates(tmp_path, stream):
@@ -214,12 +232,13 @@ def test_labels_of_a_random_sample_correct_the_estimates(tmp_path, stream):
 def test_labels_count_when_they_are_mature(tmp_path, stream):
     reference = stream.rows(800, 0.3).drop("id")
     rows = stream.days([0.2] * 30)
-    wrong = pl.when(pl.col("day") > "2026-01-20", pl.col("fraud") > 0.3).then(pl.lit("fraud"))
+    wrong = pl.when(pl.col("day") > "2015-01-20", pl.col("fraud") > 0.3).then(pl.lit("fraud"))
     rows = rows.with_columns(label=wrong.otherwise(pl.col("label")))
     for maturity, alerts in ((0, 1), (10, 0)):
         watch = hc.Monitor.create(
-            tmp_path / str(maturity), reference, target="label", by="day", maturity=maturity
-        )
+            tmp_path / str(maturity), reference, target="label", by="day", maturity=maturity,
+            compare_reference=False,
+        )  # fmt: skip
         watch.update(rows.drop("id"))
         assert len(watch.alerts()) == alerts
 
@@ -343,7 +362,7 @@ def opinions(rng, n, share):
         {
             "length": rng.normal(bad * 1.5),
             "shop": np.where(rng.random(n) < 0.3 + 0.4 * bad, "a", "b"),
-            "day": np.where(np.arange(n) < n // 2, "2026-01-01", "2026-01-02"),
+            "day": np.where(np.arange(n) < n // 2, "2015-01-01", "2015-01-02"),
             "opinion": np.where(bad, "bad", "good"),
         }
     )
@@ -381,7 +400,7 @@ def test_other_metrics(tmp_path, stream, metric):
     found = frame["realised_accuracy"]
     assert found.is_between(frame["accuracy_low"] - 0.02, frame["accuracy_high"] + 0.02).all()
     if metric == "auroc":
-        day = rows.filter(pl.col("day") == "2026-01-01")
+        day = rows.filter(pl.col("day") == "2015-01-01")
         expected = roc_auc_score(day["label"] == "fraud", day["fraud"])
         watch.report(tmp_path / "page.html")
         assert "AUROC" in (tmp_path / "page.html").read_text("utf-8")
@@ -447,9 +466,9 @@ def test_killed_at_any_moment(watch, stream, tmp_path):
 def test_prometheus(watch, stream):
     watch.update(stream.days([0.3]).drop("label"))
     text = watch.to_prometheus()
-    assert 'headcount_share{group="all",class="fraud"} 0.' in text
+    assert 'headcount_share{monitor="watch",group="all",class="fraud"} 0.' in text
     assert text.endswith("\n")
-    assert "headcount_alerts_open 0" in text
+    assert 'headcount_alerts_open{monitor="watch"} 0' in text
 
 
 def test_results_print_and_are_plain(watch, stream):
@@ -579,7 +598,7 @@ class TestBadInput:
 
     def test_acknowledge_what_is_not_open(self, watch):
         with pytest.raises(HeadcountError, match="open alerts are: none"):
-            watch.acknowledge("2026-01-01")
+            watch.acknowledge("2015-01-01")
 
     def test_rebase_without_alert_or_chunk(self, watch, stream):
         watch.update(stream.days([0.2]))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json as json_text
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headcount.cli.options import ALERT, DONE, JSON, SEPARATOR, plain_separator
+from headcount.cli.options import ALERT, DATE_ORDER, DONE, JSON, SEPARATOR, plain_separator
 
 if TYPE_CHECKING:
     from headcount.monitor.history import MonitorStatus
@@ -90,6 +90,14 @@ def create(
         int, typer.Option("--maturity", help="Later chunks after which labels are complete.")
     ] = 0,
     separator: SEPARATOR = None,
+    date_order: DATE_ORDER = None,
+    compare_reference: Annotated[
+        bool,
+        typer.Option(
+            "--compare-reference/--no-compare-reference",
+            help="Raise an alert also if the first chunks differ from the reference.",
+        ),
+    ] = True,
 ) -> str:
     """Create a monitor in a new folder."""
     from headcount.monitor.monitor import Monitor
@@ -112,6 +120,8 @@ def create(
         labels=labels,
         maturity=maturity,
         separator=plain_separator(separator),
+        date_order=date_order,
+        compare_reference=compare_reference,
     )
     return f"created {watch}: go on with headcount monitor update {watch} NEW"
 
@@ -133,23 +143,30 @@ def update(
         typer.Option(
             "--on-alert",
             metavar="COMMAND",
-            help="Run a command for each alert that is opened, with it as JSON on its input.",
+            help="Run a command for each open alert until it succeeds once, with the alert as "
+            "JSON on its input.",
         ),
     ] = None,
+    wait: Annotated[
+        float, typer.Option("--wait", min=0, help="Seconds to wait for another update.")
+    ] = 0,
     separator: SEPARATOR = None,
     json: JSON = False,
 ) -> tuple[str, int]:
     """Add rows or labels; the same rows a second time change nothing."""
     from headcount.monitor.monitor import Monitor
 
-    opened = Monitor.open(watch)
+    opened = Monitor.open(watch, wait=wait)
     updates: list[Update] = []
-    for table in new or ():
-        updates.append(opened.update(table, separator=plain_separator(separator)))
-    if labels is not None or not updates:
-        updates.append(opened.update(None, labels, separator=plain_separator(separator)))
-    if on_alert is not None:
-        _run_hook(on_alert, updates)
+    try:
+        for table in new or ():
+            updates.append(opened.update(table, separator=plain_separator(separator)))
+        if labels is not None or not updates:
+            updates.append(opened.update(None, labels, separator=plain_separator(separator)))
+    finally:
+        # Also if a later table is refused, or if an earlier process was killed before this.
+        if on_alert is not None:
+            _run_hook(on_alert, opened)
     _write(opened, report, prom)
     state = opened.status()
     if json:
@@ -223,6 +240,7 @@ def replay(
     json: JSON = False,
 ) -> str:
     """Show the alerts that rows of the past would have raised; the monitor is unchanged."""
+    from headcount._support.text import printable
     from headcount.monitor.monitor import Monitor
 
     replayed = Monitor.open(watch).replay(history, separator=plain_separator(separator))
@@ -231,7 +249,7 @@ def replay(
     if json:
         return json_text.dumps([alert.to_dict() for alert in alerts], ensure_ascii=False)
     n, s = len(replayed.to_frame()), "" if len(alerts) == 1 else "s"
-    lines = [f"{alert.name} ({alert.state}): {alert.reason}" for alert in alerts]
+    lines = [f"{printable(alert.name)} ({alert.state}): {alert.reason}" for alert in alerts]
     return "\n".join([f"{n:,} chunks, {len(alerts)} alert{s}", *lines])
 
 
@@ -248,14 +266,17 @@ def _write(opened: Monitor, report: Path | None, prom: Path | None) -> None:
         write_bytes(prom, opened.to_prometheus().encode())
 
 
-def _run_hook(command: str, updates: list[Update]) -> None:
+def _run_hook(command: str, opened: Monitor) -> None:
+    """Run a command for each open alert for which none has succeeded yet."""
     from headcount.errors import warn
 
-    alerts: list[Any] = [
-        alert for done_update in updates for alert in done_update if alert.state == "open"
-    ]
-    for alert in alerts:
+    for alert in opened.unnotified():
         text = json_text.dumps(alert.to_dict(), ensure_ascii=False)
         done = subprocess.run(command, shell=True, input=text, text=True, check=False)
         if done.returncode:
-            warn(f"the command of --on-alert ended with exit code {done.returncode}.")
+            warn(
+                f"the command of --on-alert ended with exit code {done.returncode}: the next "
+                "update runs it again."
+            )
+        else:
+            opened.notified(alert)

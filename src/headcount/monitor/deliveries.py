@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import asdict, dataclass, fields
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +17,7 @@ from headcount._support.files import toml_text
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, Verdicts
 from headcount.monitor.folder import Chunk, Rows, content_keys, value_hashes
-from headcount.tables.groups import group_column, read_groups
+from headcount.tables.groups import MISSING, PERIODS, group_column, group_names, read_groups
 from headcount.tables.models import TableModel
 from headcount.tables.options import as_table
 from headcount.tables.readers import TableFile
@@ -46,6 +48,13 @@ class MonitorSpec:
     labels: str = "complete"  # rows that get labels: in the end all, or a random sample
     maturity: int = 0  # number of later chunks after which the labels of a chunk count
     checksum: str = ""  # checksum of the reference and the model
+    compare_reference: bool = False  # true if the first chunks are compared with the reference
+    date_order: str = ""  # day-first or month-first; empty if the dates show it
+
+    @property
+    def is_mean(self) -> bool:
+        """True if the metric is a mean over the rows."""
+        return self.metric in ("accuracy", "error")
 
     @property
     def metric_name(self) -> str:
@@ -80,6 +89,8 @@ class MonitorSpec:
         return cls(**{**content, **lists})
 
 
+# Names of periods, whose order is that of time.
+_PERIOD = re.compile(r"\d{4}(-|$)")
 VERDICT, LABEL = "verdict", "label"
 _ONE_STREAM = "all"
 
@@ -153,7 +164,7 @@ def read_delivery(
     streams = np.full(n, _ONE_STREAM)
     if spec.group:
         column = table.read([spec.group])[spec.group]
-        streams = column.cast(pl.String, strict=False).fill_null("(missing)").to_numpy()
+        streams = column.cast(pl.String, strict=False).fill_null(MISSING).to_numpy()
     names, notes = _chunk_names(spec, table, n)
     keys = _keys(spec, table, identity, names, streams)
     if model is not None:
@@ -163,7 +174,7 @@ def read_delivery(
     rows = Rows(keys, np.ascontiguousarray(scores), predictions, labels, np.zeros(n, bool))
     chunks = []
     together = pl.DataFrame({"name": names, "stream": streams}).with_row_index("row")
-    dated = together.filter(pl.col("name") != "(missing)")
+    dated = together.filter(pl.col("name") != MISSING)
     for (name, stream), members in dated.group_by(["name", "stream"], maintain_order=True):
         chunks.append((Chunk(str(name), str(stream)), rows.take(members["row"].to_numpy())))
     return Delivery(chunks, notes)
@@ -174,7 +185,7 @@ def _scores(
 ) -> tuple[Any, list[pl.Series]]:
     """Scores of the rows, and the columns that identify them."""
     if model is not None:
-        posteriors, _ = model.items(table)
+        posteriors, _ = model.items(table, spec.date_order or None)
         folds = posteriors.folds or (posteriors,)
         classes = np.asarray(spec.classes)
         by_fold = np.stack([fold.posteriors_of(classes) for fold in folds])
@@ -233,13 +244,27 @@ def _chunk_names(
         return np.full(n, ""), ()
     column = group_column(table, spec.by, spec.date or None)
     assert column is not None
-    groups = read_groups(table, spec.by, column)
-    names = np.empty(n, object)
+    groups = read_groups(table, spec.by, column, spec.date_order or None)
+    last = _last_period(spec.by) if spec.by in PERIODS else None
+    names, notes = np.empty(n, object), []
     for name, rows in zip(groups.names[1:], list(groups.samples)[1:], strict=True):
         names[rows] = str(name)
-    missing = int((names == "(missing)").sum())
-    note = (f"{missing:,} of {n:,} rows have no {column}: they are left out.",)
-    return names, note if missing else ()
+        if last is not None and _PERIOD.match(str(name)) and str(name) > last:
+            names[rows] = MISSING
+            notes.append(
+                f"{len(rows):,} of {n:,} rows are dated {name}, in the future: they are left "
+                "out. Correct the dates, and deliver them again."
+            )
+    if MISSING in groups.names:
+        missing = int(groups.samples.sizes[groups.names.index(MISSING)])
+        notes.append(f"{missing:,} of {n:,} rows have no {column}: they are left out.")
+    return names, tuple(notes)
+
+
+def _last_period(by: str) -> str:
+    """Period of tomorrow, which is today somewhere on earth."""
+    tomorrow = pl.Series("date", [str(date.today() + timedelta(days=1))])
+    return str(group_names(tomorrow, by, "")[0][0])
 
 
 def _keys(

@@ -27,8 +27,13 @@ _OF_TILTS = np.concatenate([_OF_STEPS, _OF_STEPS]) / 2
 _MOST_EXPONENT, _MOST_EVIDENCE = 300.0, 1e100
 # A family of series has changed if it adds this part to the evidence of its stream.
 _LEAST_PART = 0.1
-# A change is over if so many values in a row are so near to the earlier mean.
-_QUIET_VALUES, _QUIET_Z = 3, 2.0
+# A change is over if values of the earlier level are so many times as likely, on the log scale.
+_RETURNED = float(np.log(1000))
+# The size of a change is the mean of its values and of so many zeros, within limits: values
+# that raise an alarm are larger than those that follow. For limits, any value beyond counts.
+_ZEROS, _MOST_SHIFT, _MOST_BEYOND = 4, 3.0, 1.0
+# Values that are compared with a level that was known before the first one.
+_FIRST_VALUES = 10
 # Variation between values beyond that of samples is learnt from this many differences, and
 # used if it exceeds that of samples by this factor.
 _FEWEST_DIFFERENCES, _MOST_DIFFERENCES, _EXCESS = 10, 60, 2.0
@@ -47,6 +52,8 @@ class WatchedSeries:
     families: NDArray[np.int64]  # series of one family have changed together, or none of them
     weights: Floats
     limits: Floats
+    # Value, unit variance and items of a level known before the first value; NaN without one.
+    starts: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +132,7 @@ class _State:
     z: Floats = field(init=False)
 
     def __post_init__(self) -> None:
+        """Begin before the first value."""
         T, C = self.series.values.shape
         self.z = np.full((T, C), np.nan)
         # Only a rise above a limit counts.
@@ -140,25 +148,34 @@ class _State:
         self.learnt = np.zeros((T, C), bool)  # values that are part of a baseline
         self.total_variance = _total_variance(self.series.values)
         self.suspended = np.zeros(C, bool)
-        self.quiet = np.zeros(C, np.int64)
+        self.started = np.zeros(C, bool)  # series with a level known before the first value
+        if self.series.starts is not None:
+            self._start(self.series.starts)
         self.known = np.zeros(int(self.series.streams.max(initial=-1)) + 1, bool)
-        self.open: list[Alarm] = []
+        self.open: dict[Alarm, _Return] = {}
         self.closed: list[Alarm] = []
+
+    def _start(self, starts: Floats) -> None:
+        self.started = np.asarray(np.isfinite(starts).all(axis=1))
+        level, unit, items = np.where(self.started[:, None], starts, 0.0).T
+        self.items, self.sums, self.variance_sums = items, items * level, unit
+        self.counts = self.started.astype(np.float64)
 
     def step(self, t: int) -> Floats:
         """Take in the values of one time; returns the evidence of each stream."""
         series = self.series
         observed = np.isfinite(series.values[t])
-        ready = observed & (self.counts > 0)
+        ready = observed & ((self.counts > 0) | self.limited) & np.isfinite(self.counts)
         with np.errstate(invalid="ignore", divide="ignore"):
             self.z[t, ready] = self._standardised(t)[ready]
-        moving = ready & ~self.suspended
+        over = self.started & (self.counts > _FIRST_VALUES)
+        moving = ready & ~self.suspended & ~over
         z = self.z[t, moving, None]
         tilts = self.tilts[moving]
         growth = np.exp(np.minimum(tilts * z - tilts**2 / 2, _MOST_EXPONENT))
         self.grown[moving] = np.minimum(growth * (self.grown[moving] + 1), _MOST_EVIDENCE)
         self.known[series.streams[observed]] = True
-        self._end_alarms(t, ready)
+        self._end_alarms(t)
         self._learn(t, observed & ~self.suspended)
         return self.evidence()
 
@@ -170,11 +187,16 @@ class _State:
 
     def _standardised(self, t: int) -> Floats:
         x, n = self.series.values[t], self.series.sizes[t]
-        unit = self.variance_sums / self.counts
-        sampling, total = unit * self.counts / self.items, self.total_variance[t]
+        # The first value of a series with a limit has no earlier ones.
+        first = self.counts == 0
+        unit = np.where(first, self.series.unit_variances[t], self.variance_sums / self.counts)
+        sampling = np.where(first, 0.0, unit * self.counts / self.items)
+        total = self.total_variance[t]
         between = np.where(total > _EXCESS * sampling, total - sampling, 0.0)
-        of_mean = np.where(self.limited, 0.0, 1.0)  # a limit has no error
-        variance = unit * (1 / n + of_mean / self.items) + between * (1 + of_mean / self.counts)
+        # A limit has no error.
+        per_item = np.where(self.limited, 0.0, 1 / self.items)
+        per_value = np.where(self.limited, 0.0, 1 / self.counts)
+        variance = unit * (1 / n + per_item) + between * (1 + per_value)
         level = np.where(self.limited, self.series.limits, self.sums / self.items)
         return np.asarray((x - level) / np.sqrt(variance))
 
@@ -200,12 +222,15 @@ class _State:
         self.grown[members] = 0.0
         self.begun[members] = t + 1
         self.suspended[changed] = True
-        self.quiet[changed] = 0
+        lead = int(changed[0])
+        z = self.z[since : t + 1, lead]
+        most = _MOST_BEYOND if self.limited[lead] else _MOST_SHIFT
         before = []
         for c in changed.tolist():
             self._forget(c, since, t)
             before.append(float(self.sums[c] / self.items[c]))
-        self.open.append(Alarm(stream, tuple(changed.tolist()), since, t, None, tuple(before)))
+        alarm = Alarm(stream, tuple(changed.tolist()), since, t, None, tuple(before))
+        self.open[alarm] = _Return(z[np.isfinite(z)], most)
 
     def _change_point(self, c: int, t: int) -> int:
         """Time from which on the differences of a series best fit a change."""
@@ -218,7 +243,9 @@ class _State:
 
     def _forget(self, c: int, since: int, t: int) -> None:
         """Take the changed values out of a baseline again, all but its first one."""
-        first = int(self.learnt[self.first[c] :, c].argmax()) + int(self.first[c])
+        first = -1
+        if not self.started[c]:
+            first = int(self.learnt[self.first[c] :, c].argmax()) + int(self.first[c])
         rows = np.arange(max(since, first + 1), t + 1)
         rows = rows[self.learnt[rows, c]]
         x, n = self.series.values[rows, c], self.series.sizes[rows, c]
@@ -228,16 +255,15 @@ class _State:
         self.counts[c] -= len(rows)
         self.variance_sums[c] -= self.series.unit_variances[rows, c].sum()
 
-    def _end_alarms(self, t: int, ready: NDArray[np.bool_]) -> None:
-        z = np.nan_to_num(self.z[t], nan=np.inf)
-        near = np.where(self.limited, z, np.abs(z)) < np.where(self.limited, 0.0, _QUIET_Z)
-        self.quiet[ready] = np.where(near[ready], self.quiet[ready] + 1, 0)
-        for alarm in list(self.open):
-            if all(self.quiet[c] >= _QUIET_VALUES for c in alarm.series):
+    def _end_alarms(self, t: int) -> None:
+        """End alarms whose first series is back; another one that is not raises its own."""
+        for alarm, back in list(self.open.items()):
+            z = float(self.z[t, alarm.series[0]])
+            if np.isfinite(z) and back.add(z):
                 self._close(alarm, t)
 
     def _close(self, alarm: Alarm, t: int) -> None:
-        self.open.remove(alarm)
+        del self.open[alarm]
         self.suspended[list(alarm.series)] = False
         self.begun[list(alarm.series)] = t + 1
         self.closed.append(
@@ -250,9 +276,12 @@ class _State:
             if alarm.stream == accepted.stream:
                 self._close(alarm, t)
         members = self.series.streams == accepted.stream
+        self.grown[members] = 0.0
+        # A level that was known before is no longer the one to compare with.
+        self.counts[members & self.started] = np.inf
+        members = members & ~self.started
         self.first[members] = accepted.since
         self.begun[members] = t + 1
-        self.grown[members] = 0.0
         self.learnt[:, members] = False
         for sums in (self.items, self.sums, self.counts, self.variance_sums):
             sums[members] = 0.0
@@ -261,6 +290,26 @@ class _State:
 
     def finished(self) -> list[Alarm]:
         return sorted([*self.closed, *self.open], key=lambda alarm: (alarm.at, alarm.stream))
+
+
+class _Return:
+    """Evidence that a changed series is back, for each time at which it may have come back.
+
+    The size of the change is the mean of the values before that time, so that the evidence is
+    a likelihood ratio of the values since then.
+    """
+
+    def __init__(self, z: Floats, most: float) -> None:
+        self.n, self.total, self.most = len(z) + _ZEROS, float(z.sum()), most
+        self.shifts, self.evidence = np.zeros(0), np.zeros(0)
+
+    def add(self, z: float) -> bool:
+        """Take in a value; True if the series is back."""
+        shift = np.clip(self.total / self.n, -_MOST_SHIFT, self.most)
+        self.shifts = np.append(self.shifts, shift)
+        self.evidence = np.append(self.evidence, 0.0) + self.shifts * (self.shifts / 2 - z)
+        self.n, self.total = self.n + 1, self.total + z
+        return bool(self.evidence.max() >= _RETURNED)
 
 
 def _total_variance(values: Floats) -> Floats:

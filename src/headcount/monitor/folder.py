@@ -1,12 +1,13 @@
-"""Folder of a monitor. Files are written once, atomically, and never changed.
+"""Folder of a monitor. Files are written once, atomically; only summaries are replaced.
 
 ``spec.toml``, ``reference.parquet`` and, for items, ``model.skops`` are written when the
 monitor is created. A delivery adds files of rows: ``rows/STREAM/CHUNK/FINGERPRINT.parquet``,
 or with chunks of a fixed size ``rows/STREAM/NUMBER-FINGERPRINT-ROWS.parquet``. Labels that come
-later are in ``labels/STREAM/CHUNK/FINGERPRINT.parquet``. A summary,
-``summaries/STREAM/CHUNK/FINGERPRINT.json``, is a function of the rows of its chunk, so that
-one that a killed process has not written is made by the next. ``events`` has one file for each
-decision of a person.
+later are in ``labels/STREAM/CHUNK/FINGERPRINT.parquet``. Names that are too long for a folder
+are replaced by a digest, and are in ``names/DIGEST``. ``summaries/STREAM.json`` has the
+summaries of the chunks of a stream, each with the fingerprint of its rows. It is the only file
+that is replaced: a summary is a function of the rows, so that one that a killed process has not
+written is made by the next. ``events`` has one file for each decision of a person.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 
 from headcount._kernels.stratified_draws import GOLDEN, mix
 from headcount._support.files import clear_parts, write_bytes
+from headcount._support.text import printable
 from headcount.errors import HeadcountError
 from headcount.estimates.diagnostics import BROKEN_LEVEL
 
@@ -37,6 +39,10 @@ _PRIMES = (GOLDEN, np.uint64(0xC2B2AE3D27D4EB4F))
 _UNKNOWN = -1
 # Longer texts are hashed by their digest, which has as many characters.
 _LONG_TEXT = 64
+# Longer names of folders, which a file system may refuse, are replaced by a digest.
+_LONG_NAME, _DIGEST = 200, "~"
+# Equal rows in a row that are the same rows.
+_RUN = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +94,12 @@ class Rows:
             half = int(rows.sum(dtype=np.uint64)) + int(labels.sum(dtype=np.uint64))
             total += (half % 2**64) << (64 * number)
         return total
+
+    def contents(self) -> Ids:
+        """Hash of the scores and the prediction of each row."""
+        columns = (*self.scores.T, self.predictions.astype(np.float64))
+        bits = [np.ascontiguousarray(column).view(np.uint64) for column in columns]
+        return _chained([_mixed(column) for column in bits], _PRIMES[0])
 
     def to_bytes(self) -> bytes:
         """Parquet file of the rows."""
@@ -184,7 +196,7 @@ def positions(keys: Ids, searched: Ids, *, is_sorted: bool = False) -> NDArray[n
 
 def value_hashes(column: pl.Series) -> Ids:
     """Hash of the text of each value, the same on every machine and for every file format."""
-    texts = column.cast(pl.String, strict=False).str.strip_chars().fill_null("")
+    texts = column.cast(pl.String, strict=False).fill_null("")
     if column.dtype.is_float():
         texts = texts.str.replace(r"\.0$", "")
     long = texts.str.len_bytes() > _LONG_TEXT
@@ -258,7 +270,8 @@ class Chunk:
     stream: str  # group; "all" without groups
 
     def __str__(self) -> str:
-        return self.name if self.stream == _ONE_STREAM else f"{self.name} of {self.stream}"
+        name = printable(self.name)
+        return name if self.stream == _ONE_STREAM else f"{name} of {printable(self.stream)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,6 +307,7 @@ class ChunkSummary:
     labelled: int
     realised: list[float] | None = None
     realised_accuracy: float | None = None
+    realised_variance: float | None = None  # of a metric that is no mean, for one item
     estimates: ChunkEstimates | None = None
 
     @property
@@ -311,6 +325,8 @@ class ChunkSummary:
         }  # fmt: skip
         if self.realised is not None:
             content |= {"realised": self.realised, "realised_accuracy": self.realised_accuracy}
+        if self.realised_variance is not None:
+            content["realised_variance"] = self.realised_variance
         if self.estimates is not None:
             values = {name: getattr(self.estimates, name) for name in _ESTIMATE_NAMES}
             if self.estimates.basis == "shift":
@@ -355,7 +371,7 @@ class MonitorFolder:
         """Chunks with rows, in the order of time, and the fingerprint of each."""
         fingerprints: dict[Chunk, int] = {}
         for stream in self._folders(self.path / "rows"):
-            name = unquote(stream.name)
+            name = self._name(stream)
             if self.chunk_size:
                 files = self._sequence(stream)
                 n_chunks = sum(rows for _, rows, _ in files) // self.chunk_size
@@ -368,12 +384,12 @@ class MonitorFolder:
             else:
                 for folder in self._folders(stream):
                     if fingerprints_of_files := _fingerprints(folder):
-                        fingerprints[Chunk(unquote(folder.name), name)] = _added(
+                        fingerprints[Chunk(self._name(folder), name)] = _added(
                             fingerprints_of_files
                         )
         for stream in self._folders(self.path / "labels"):
             for folder in self._folders(stream):
-                chunk = Chunk(unquote(folder.name), unquote(stream.name))
+                chunk = Chunk(self._name(folder), self._name(stream))
                 if chunk in fingerprints:  # the last chunk of a fixed size may lack rows
                     fingerprints[chunk] = _added([fingerprints[chunk], *_fingerprints(folder)])
         return dict(sorted(fingerprints.items()))
@@ -392,95 +408,127 @@ class MonitorFolder:
         """Return True if rows of a chunk are known."""
         return any(self._folder("rows", chunk).glob("*.parquet"))
 
+    def was_delivered(self, chunk: Chunk, keys: Ids) -> bool:
+        """Return True if exactly these rows of a chunk were delivered together before."""
+        ordered = np.sort(keys)
+        files = sorted(self._folder("rows", chunk).glob("*.parquet"))
+        return any(np.array_equal(np.sort(_keys(file)), ordered) for file in files)
+
     def add(self, chunk: Chunk, rows: Rows) -> None:
         """Add rows, and labels of earlier rows, to a chunk."""
         for kind, mask in (("rows", ~rows.only_label), ("labels", rows.only_label)):
             members = rows.take(mask).sorted()
             if len(members):
-                folder = self._folder(kind, chunk)
-                folder.mkdir(parents=True, exist_ok=True)
-                write_bytes(folder / f"{members.fingerprint:032x}.parquet", members.to_bytes())
+                self._keep_names(chunk.stream, chunk.name)
+                name = f"{members.fingerprint:032x}.parquet"
+                _write(self._folder(kind, chunk) / name, members.to_bytes())
 
     def append(self, stream: str, rows: Rows) -> None:
         """Add rows behind those of a stream."""
         folder = self.path / "rows" / _quoted(stream)
-        folder.mkdir(parents=True, exist_ok=True)
+        self._keep_names(stream)
         number = len(self._sequence(folder)) + 1
         name = f"{number:08d}-{rows.fingerprint:032x}-{len(rows)}.parquet"
-        write_bytes(folder / name, rows.to_bytes())
+        _write(folder / name, rows.to_bytes())
 
     def positions(self, stream: str, rows: Rows) -> NDArray[np.int64]:
         """Place of each row among those of a stream; -1 if it is new.
 
-        Without a column of keys, rows are known if all of them were delivered together.
+        Without a column of keys, rows are known if all of them were delivered together, or
+        many in the same order.
         """
+        deliveries = self._sequence(self.path / "rows" / _quoted(stream))
         positions_in_stream, order = np.full(len(rows), -1), np.argsort(rows.keys)
         ordered, mark = rows.keys[order], f"{rows.fingerprint:032x}-{len(rows)}"
-        for start, _, file in self._sequence(self.path / "rows" / _quoted(stream)):
+        if not self.has_keys:
+            for start, _, file in deliveries:
+                if file.stem.endswith(mark):
+                    return start + np.arange(len(rows))
+        for start, _, file in deliveries:
             if self.has_keys:
                 places = positions(ordered, _keys(file), is_sorted=True)
                 positions_in_stream[order[places[places >= 0]]] = start + np.flatnonzero(
                     places >= 0
                 )
-            elif file.stem.endswith(mark):
-                return start + np.arange(len(rows))
+            else:
+                places = _places_in_order(_read(file), rows)
+                positions_in_stream[places >= 0] = start + places[places >= 0]
         return positions_in_stream
 
     def streams(self) -> list[str]:
         """Names of the streams."""
-        return sorted(unquote(folder.name) for folder in self._folders(self.path / "rows"))
+        return sorted(map(self._name, self._folders(self.path / "rows")))
 
     @staticmethod
     def numbered(number: int, stream: str) -> Chunk:
         """Chunk of a fixed size by its number, from 0 on."""
         return Chunk(f"{number + 1:06d}", stream)
 
-    def summary(self, chunk: Chunk, fingerprint: int) -> ChunkSummary | None:
-        """Summary of a chunk; None if it has not been made."""
-        path = self._summary_file(chunk, fingerprint)
-        try:
-            with open(path, "rb") as file:
-                return ChunkSummary.from_dict(json.load(file))
-        except FileNotFoundError:
-            return None
-        except (ValueError, TypeError, AttributeError, OSError):
-            raise HeadcountError(
-                f"{str(path)!r} is damaged: delete it, and it is made again by the next update."
-            ) from None
+    def summaries(self, chunks: dict[Chunk, int]) -> dict[Chunk, ChunkSummary]:
+        """Summaries of those chunks whose rows are as they were when it was made."""
+        summaries: dict[Chunk, ChunkSummary] = {}
+        for stream in {chunk.stream for chunk in chunks}:
+            path = self._summary_file(stream)
+            try:
+                content = json.loads(path.read_bytes())
+                for name, (mark, summary) in content.items():
+                    if chunks.get(Chunk(name, stream)) == int(mark, 16):
+                        summaries[Chunk(name, stream)] = ChunkSummary.from_dict(summary)
+            except FileNotFoundError:
+                continue
+            except (ValueError, TypeError, AttributeError, OSError):
+                raise HeadcountError(
+                    f"{str(path)!r} is damaged: delete it, and it is made again by the next "
+                    "update."
+                ) from None
+        return summaries
 
-    def write_summary(
-        self, chunk: Chunk, fingerprint: int, summary: ChunkSummary
-    ) -> ChunkSummary:
-        """Write the summary of a chunk, and remove those of its earlier states."""
-        path = self._summary_file(chunk, fingerprint)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(summary.to_dict(), ensure_ascii=False, allow_nan=False)
-        write_bytes(path, text.encode())
-        for file in path.parent.glob("*.json"):
-            if file != path:
-                file.unlink()
-        return summary
+    def write_summaries(
+        self, stream: str, chunks: dict[Chunk, int], summaries: dict[Chunk, ChunkSummary]
+    ) -> None:
+        """Write all summaries of the chunks of a stream."""
+        content = {
+            chunk.name: (f"{mark:032x}", summaries[chunk].to_dict())
+            for chunk, mark in chunks.items()
+            if chunk.stream == stream and chunk in summaries
+        }
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+        _write(self._summary_file(stream), text.encode())
 
     def events(self) -> list[dict[str, Any]]:
         """Decisions of people, in order."""
-        return [
-            json.loads(file.read_bytes())
-            for file in sorted((self.path / "events").glob("*.json"))
-        ]
+        events = []
+        for file in sorted((self.path / "events").glob("*.json")):
+            with _undamaged(file):
+                event = json.loads(file.read_bytes())
+                events.append({"kind": event["kind"], **event})
+        return events
 
     def add_event(self, event: dict[str, Any]) -> None:
         """Record a decision."""
         folder = self.path / "events"
-        folder.mkdir(exist_ok=True)
         number = len(list(folder.glob("*.json"))) + 1
         text = json.dumps(event, ensure_ascii=False)
-        write_bytes(folder / f"{number:06d}.json", text.encode())
+        _write(folder / f"{number:06d}.json", text.encode())
+
+    def _name(self, folder: Path) -> str:
+        """Name that a folder stands for."""
+        long = self.path / "names" / folder.name
+        if folder.name.startswith(_DIGEST) and long.exists():
+            return long.read_text("utf-8")
+        return unquote(folder.name)
+
+    def _keep_names(self, *names: str) -> None:
+        """Write names that are too long for a folder."""
+        for name in names:
+            if (quoted := _quoted(name)).startswith(_DIGEST):
+                _write(self.path / "names" / quoted, name.encode())
 
     def _folder(self, kind: str, chunk: Chunk) -> Path:
         return self.path / kind / _quoted(chunk.stream) / _quoted(chunk.name)
 
-    def _summary_file(self, chunk: Chunk, fingerprint: int) -> Path:
-        return self._folder("summaries", chunk) / f"{fingerprint:032x}.json"
+    def _summary_file(self, stream: str) -> Path:
+        return self.path / "summaries" / f"{_quoted(stream)}.json"
 
     @staticmethod
     def _folders(path: Path) -> Iterator[Path]:
@@ -523,8 +571,44 @@ class MonitorFolder:
 
 
 def _quoted(name: str) -> str:
+    """Name of a folder for the name of a stream or chunk."""
     # A full stop alone or doubled would be a folder of the system.
-    return quote(name, safe="").replace(".", "%2E") or "%00"
+    quoted = quote(name, safe="").replace(".", "%2E") or "%00"
+    return quoted if len(quoted) <= _LONG_NAME else f"{_DIGEST}{_digest(name)}"
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file atomically, in a folder that is made if it is not there."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HeadcountError(
+            f"{str(path.parent)!r} cannot be made ({error.strerror or error}): give the "
+            "monitor a folder that is writable and has room."
+        ) from None
+    write_bytes(path, content)
+
+
+def _places_in_order(stored: Rows, rows: Rows) -> NDArray[np.int64]:
+    """Place among the stored rows of each row that follows the same rows in the same order.
+
+    Single rows may be equal by chance, but not many different ones in a row.
+    """
+    places = np.full(len(rows), -1)
+    if min(len(stored), len(rows)) < _RUN:
+        return places
+    contents = [part.contents() for part in (stored, rows)]
+    starts = positions(*(_runs(content) for content in contents))
+    for start in np.flatnonzero(starts >= 0).tolist():
+        if len(np.unique(contents[1][start : start + _RUN])) >= _RUN / 2:
+            places[start : start + _RUN] = starts[start] + np.arange(_RUN)
+    return places
+
+
+def _runs(content: Ids) -> Ids:
+    """Hash of each row and of those that follow it, so many that they are a run."""
+    n = len(content) - _RUN + 1
+    return _chained([content[k : k + n] for k in range(_RUN)], _PRIMES[0])
 
 
 def _fingerprints(folder: Path) -> list[int]:

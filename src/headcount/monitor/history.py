@@ -6,20 +6,24 @@ come in time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from headcount._support.text import html_result
+from headcount._support.text import escaped, html_result, printable
 from headcount.monitor.deliveries import MonitorSpec
 from headcount.monitor.detector import Alarm, Detection, Restart, WatchedSeries, detect
-from headcount.monitor.folder import Chunk, ChunkEstimates, ChunkSummary
-from headcount.monitor.reference import MonitorReference
+from headcount.monitor.folder import Chunk, ChunkSummary
 
 State = Literal["open", "acknowledged", "resolved", "rebased"]
+Start = dict[str, tuple[float, float, float]]
+"""Value, unit variance and items of the reference, by the series of the first chunks; under
+"reference" with the realised accuracy as the value."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,10 @@ class Alert:
     since : str
         First changed chunk, as estimated.
     series : tuple of str
-        Series that have changed: "share:CLASS", "accuracy", "form" or "floor".
+        Series that have changed: "share:CLASS", "accuracy", "form:NUMBER" or "floor"; by
+        labels "realised:accuracy", "realised:share:CLASS", "realised:floor" or
+        "error:share:CLASS"; "start:" and one of them in the first chunks, compared with the
+        reference.
     reason : str
         One sentence.
     state : {"open", "acknowledged", "resolved", "rebased"}
@@ -60,6 +67,23 @@ class Alert:
         """True if the change has not ended."""
         return self.state in ("open", "acknowledged")
 
+    def is_of(self, event: dict[str, Any]) -> bool:
+        """Return True if an event is about this change, whose first chunk may have moved."""
+        if "stream" not in event:
+            return bool(event["alert"] == self.name)
+        return (
+            event["stream"] == self.stream
+            and event["since"] <= self.chunk
+            and self.since <= event["chunk"]
+            and not set(self.series).isdisjoint(event["series"])
+        )
+
+    def to_event(self, kind: str) -> dict[str, Any]:
+        """Plain values of an event about this change."""
+        names = ("alert", "stream", "since", "chunk", "series")
+        values = self.to_dict()
+        return {"kind": kind, **{name: values[name] for name in names}}
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
@@ -73,9 +97,13 @@ Floats = NDArray[np.float64]
 
 # Chunks of fewer items are put together for the detector.
 _LEAST_ITEMS = 50
-# Parts of the evidence of a stream for a floor and for late labels. That for labels is free
-# before any arrive, as alerts of the past would change otherwise.
-_FLOOR_WEIGHT, ERROR_WEIGHT = 0.25, 0.1
+# Parts of the evidence of a stream. That for labels is free before any arrive, as alerts of the
+# past would change otherwise.
+_START_WEIGHT, LABEL_WEIGHT = 0.05, 0.3
+# Part of the floor in that of the estimates; parts of realised accuracy, floor, realised shares
+# and errors of the estimates in that of labels.
+_FLOOR_WEIGHT = 0.25
+_OF_LABELS = {"accuracy": 0.5, "floor": 0.25, "share": 0.1, "error": 0.15}
 # Labels of a chunk count if so many of its rows have one.
 _COMPLETE = 0.95
 
@@ -129,13 +157,16 @@ class MonitorStatus:
     def __repr__(self) -> str:
         n = len(self.open)
         alerts = f"{n} alert{'' if n == 1 else 's'} open" if n else "no alert is open"
-        head = f"{self.chunks:,} chunks, the last {self.last or 'not there yet'}: {alerts}"
-        lines = [f"  {alert.name}: {alert.reason}" for alert in self.open]
+        last = printable(self.last) or "not there yet"
+        head = f"{self.chunks:,} chunks, the last {last}: {alerts}"
+        lines = [f"  {printable(alert.name)}: {alert.reason}" for alert in self.open]
         lines += [
-            f"  {alert.name} (acknowledged): {alert.reason}" for alert in self.acknowledged
+            f"  {printable(alert.name)} (acknowledged): {alert.reason}"
+            for alert in self.acknowledged
         ]
         if self.unreliable:
-            groups = "" if len(self.unreliable) == 1 else f" ({', '.join(self.unreliable)})"
+            names = ", ".join(map(printable, self.unreliable))
+            groups = "" if len(self.unreliable) == 1 else f" ({names})"
             lines.append(
                 f"  the last chunk{groups} does not look like a mixture of the reference "
                 "classes: do not rely on its shares and accuracy"
@@ -160,7 +191,7 @@ class History:
         cls,
         spec: MonitorSpec,
         series: tuple[tuple[str, float], ...],
-        reference: MonitorReference,
+        start: Start,
         summaries: dict[Chunk, ChunkSummary],
         events: list[dict[str, Any]],
     ) -> History:
@@ -168,18 +199,16 @@ class History:
         chunks = tuple(summaries)
         times = tuple(sorted({chunk.name for chunk in chunks}))
         streams = tuple(sorted({chunk.stream for chunk in chunks}))
-        table = _SeriesTable.of(spec, series, reference, summaries, times, streams)
+        table = _SeriesTable.of(spec, series, start, summaries, times, streams)
+        # Chunks without a summary, whose update was killed, are left out until the next one.
         restarts = [
-            Restart(
-                streams.index(event["stream"]),
-                times.index(event["chunk"]),
-                times.index(event["last"]),
-            )
+            Restart(streams.index(event["stream"]), bisect_left(times, event["chunk"]), last)
             for event in events
-            if event["kind"] == "rebase"
-        ]
+            if event["kind"] == "rebase" and event["stream"] in streams
+            and (last := bisect_right(times, event["last"]) - 1) >= 0
+        ]  # fmt: skip
         detection = detect(table.series, spec.false_alarms, restarts)
-        acknowledged = {event["alert"] for event in events if event["kind"] == "acknowledge"}
+        acknowledged = [event for event in events if event["kind"] == "acknowledge"]
         alerts = tuple(
             _alert(alarm, table, restarts, acknowledged) for alarm in detection.alarms
         )
@@ -257,30 +286,34 @@ class History:
         frame = pl.DataFrame(rows, {"group": pl.String, "class": pl.String, **kinds})
         return frame.drop("reference") if frame["reference"].is_null().all() else frame
 
-    def to_prometheus(self) -> str:
+    def to_prometheus(self, monitor: str) -> str:
         """Values of the last chunk of each stream, in Prometheus' text format."""
+        own = f'monitor="{_label(monitor)}"'
         last = {stream: self.summaries[i].to_dict() for stream, i in self._last.items()}
         lines = []
         for name, key in (("share", "shares"), ("share_low", "low"), ("share_high", "high")):
             lines.append(f"# TYPE headcount_{name} gauge")
             for stream, summary in last.items():
                 for label, value in zip(self.spec.classes, summary.get(key, ()), strict=False):
-                    names = f'group="{_escaped(stream)}",class="{_escaped(str(label))}"'
-                    lines.append(f"headcount_{name}{{{names}}} {value!r}")
+                    names = f'group="{_label(stream)}",class="{_label(str(label))}"'
+                    lines.append(f"headcount_{name}{{{own},{names}}} {value!r}")
         for name in ("accuracy", "accuracy_low", "accuracy_high", "fit_p_value", "n"):
             lines.append(f"# TYPE headcount_{name} gauge")
             for stream, summary in last.items():
                 if (value := summary.get(name)) is not None:
-                    lines.append(f'headcount_{name}{{group="{_escaped(stream)}"}} {value!r}')
+                    names = f'{own},group="{_label(stream)}"'
+                    lines.append(f"headcount_{name}{{{names}}} {value!r}")
         status = self.status()
-        lines += ["# TYPE headcount_alerts_open gauge"]
-        lines += [f"headcount_alerts_open {len(status.open)}"]
-        lines += ["# TYPE headcount_evidence gauge", f"headcount_evidence {status.evidence!r}"]
+        for name, value in (("alerts_open", len(status.open)), ("evidence", status.evidence)):
+            lines.append(f"# TYPE headcount_{name} gauge")
+            lines.append(f"headcount_{name}{{{own}}} {value!r}")
         return "\n".join(lines) + "\n"
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+def _label(text: str) -> str:
+    """Value of a label in Prometheus' text format."""
+    # The format knows no other escapes, so that backslashes of control characters are doubled.
+    return escaped(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,34 +332,14 @@ class _SeriesTable:
         cls,
         spec: MonitorSpec,
         series: tuple[tuple[str, float], ...],
-        reference: MonitorReference,
+        start: Start,
         summaries: dict[Chunk, ChunkSummary],
         times: tuple[str, ...],
         streams: tuple[str, ...],
     ) -> _SeriesTable:
-        names = [name for name, _ in series]
-        weights = np.array([weight for _, weight in series])
-        limits = np.full(len(names), np.nan)
-        if spec.accuracy_floor >= 0:
-            names.append("floor")
-            weights = np.append(weights * (1 - _FLOOR_WEIGHT), _FLOOR_WEIGHT)
-            # The reference is too small to know the accuracy better than this.
-            floor = spec.accuracy_floor
-            error = np.sqrt(floor * (1 - floor) / len(reference.labels))
-            limits = np.append(limits, 2 * error - floor)
+        weights = _weights(spec, dict(series))
+        names = list(weights)
         mature = set(times[: len(times) - spec.maturity])
-        complete = {
-            chunk
-            for chunk, summary in summaries.items()
-            if spec.labels == "complete" and chunk.name in mature and _complete(summary)
-        }
-        if spec.labels == "complete":
-            errors = [f"error:{name}" for name in names if name.startswith("share:")]
-            names += errors
-            added = np.full(len(errors), ERROR_WEIGHT / len(errors))
-            weights = np.concatenate([weights * (1 - ERROR_WEIGHT), added])
-            limits = np.append(limits, np.full(len(errors), np.nan))
-        labels = [str(label) for label in spec.classes]
         C, G, T = len(names), len(streams), len(times)
         values, variances, sizes = (np.full((T, G * C), np.nan) for _ in range(3))
         row = {name: i for i, name in enumerate(times)}
@@ -338,57 +351,153 @@ class _SeriesTable:
                 continue
             # All series of a stream are side by side.
             columns = slice(place[chunk.stream] * C, (place[chunk.stream] + 1) * C)
-            realised = summary.realised if chunk in complete else None
-            observed = _observed(summary.estimates, realised, names, labels)
-            values[row[chunk.name], columns], variances[row[chunk.name], columns] = observed
-            sizes[row[chunk.name], columns] = summary.n
+            counted = spec.labels == "random" or (chunk.name in mature and _complete(summary))
+            observed = _observed(spec, summary, names, counted and summary.labelled > 0)
+            for table, numbers in zip((values, variances, sizes), observed.T, strict=True):
+                table[row[chunk.name], columns] = numbers
         _pool_small(values, variances, sizes)
-        kinds = [name.split(":")[0] for name in names]
+        kinds = [_kind(name) for name in names]
         families = np.array([kinds.index(kind) for kind in kinds])
-        table = WatchedSeries(
+        limits = np.array([_limit(spec, name, start) for name in names])
+        starts = np.array([start.get(name, (np.nan,) * 3) for name in names])
+        watched = WatchedSeries(
             values, variances, sizes, np.repeat(np.arange(G), C), np.tile(families, G),
-            np.tile(weights, G), np.tile(limits, G),
+            np.tile(list(weights.values()), G), np.tile(limits, G), np.tile(starts, (G, 1)),
         )  # fmt: skip
-        return cls(spec, tuple(names), table, by_place, times, streams)
+        return cls(spec, tuple(names), watched, by_place, times, streams)
 
     def mean(self, stream: str, name: str, first: int, last: int) -> tuple[float, float, float]:
-        """Mean estimate of a share or the accuracy over some times, with its ends."""
+        """Mean of a share or the accuracy over some times, with its ends.
+
+        Realised values have no intervals of their own: the ends are those of their mean.
+        """
         label = None
-        if name.startswith("share:"):
+        if "share:" in name:
             labels = [str(label) for label in self.spec.classes]
-            label = labels.index(name.removeprefix("share:"))
+            label = labels.index(name.partition("share:")[2])
         summaries = [self.summaries.get((time, stream)) for time in self.times[first:last]]
+        present = [summary for summary in summaries if summary is not None]
+        if "realised:" in name:
+            pairs = [(summary.labelled, _realised(summary, label)[0]) for summary in present]
+            labelled = np.array([pair for pair in pairs if pair[0]], np.float64)
+            n, shares = labelled.T
+            return _with_ends(float(n @ shares), float(n.sum()))
         rows = [
             (summary.n, *summary.estimates.end_points(label))
-            for summary in summaries
-            if summary is not None and summary.estimates is not None
+            for summary in present
+            if summary.estimates is not None
         ]
         table = np.array(rows, np.float64)
         middle, low, high = np.average(table[:, 1:], axis=0, weights=table[:, 0])
         return float(middle), float(low), float(high)
 
 
-def _observed(
-    estimates: ChunkEstimates,
-    realised: list[float] | None,
-    names: list[str],
-    labels: list[str],
-) -> tuple[Floats, Floats]:
-    """Values of the series of one chunk, and their variances for one item."""
-    values, unit = list(estimates.values), list(estimates.unit_variances)
-    for name in names[len(values) :]:
-        if name == "floor":
-            place = names.index("accuracy")
-            values.append(-values[place])
-            unit.append(unit[place])
+def _kind(name: str) -> str:
+    """Series of one kind change together: all shares, or all numbers of the form."""
+    match = re.match(r"((start|realised|error):)*[a-z]+", name)
+    assert match is not None
+    return match[0]
+
+
+def _weights(spec: MonitorSpec, series: dict[str, float]) -> dict[str, float]:
+    """Series of a stream with their parts of its evidence, which sum to 1."""
+    has_floor = spec.accuracy_floor >= 0
+    firsts: list[str] = []
+    if spec.compare_reference:
+        # Shares and accuracy of a group need not be those of the whole reference.
+        firsts = [name for name in series if name.startswith("form:") or not spec.group]
+    part = 1 - LABEL_WEIGHT - (_START_WEIGHT if firsts else 0.0)
+    of_floor = _FLOOR_WEIGHT if has_floor else 0.0
+    weights = {name: part * (1 - of_floor) * weight for name, weight in series.items()}
+    if has_floor:
+        weights["floor"] = part * of_floor
+    weights |= {f"start:{name}": _START_WEIGHT / len(firsts) for name in firsts}
+    of_labels = dict(_OF_LABELS)
+    if spec.labels == "random":
+        of_labels["accuracy"] += of_labels.pop("error")
+    if not has_floor:
+        of_labels["accuracy"] += of_labels.pop("floor")
+    shares = [name for name in series if name.startswith("share:")]
+    for kind, weight in of_labels.items():
+        if kind in ("accuracy", "floor"):
+            weights[f"realised:{kind}"] = LABEL_WEIGHT * weight
         else:
-            share = name.removeprefix("error:")
-            place = names.index(share)
-            label = labels.index(share.removeprefix("share:"))
-            truth = np.nan if realised is None else realised[label]
-            values.append(values[place] - truth)
-            unit.append(unit[place])
-    return np.array(values), np.array(unit)
+            prefix = "realised" if kind == "share" else "error"
+            added = LABEL_WEIGHT * weight / len(shares)
+            weights |= {f"{prefix}:{name}": added for name in shares}
+    return weights
+
+
+def _limit(spec: MonitorSpec, name: str, start: Start) -> float:
+    """Value above which a series raises an alert, whatever it was before; NaN for none."""
+    floor = spec.accuracy_floor
+    if name == "floor":
+        estimated, unit, n = start["start:accuracy"]
+        # The estimate is off as far as it is in the reference, which is too small to know the
+        # accuracy better than this: neither that of its rows nor, if the classes are hard to
+        # tell apart, how the scores depend on it.
+        off = estimated - start["reference"][0]
+        return float(2 * np.sqrt((floor * (1 - floor) + unit) / n) - floor - off)
+    if name == "realised:floor":
+        return -float(_stable(floor, np.inf) if spec.is_mean else floor)
+    return float("nan")
+
+
+def _stable(share: float, n: float) -> float:
+    """Share of a sample on a scale where its variance is 1 / n, and nearly normal."""
+    near = share if np.isinf(n) else (share * n + 0.375) / (n + 0.75)
+    return 2 * float(np.arcsin(np.sqrt(near)))
+
+
+def _observed(
+    spec: MonitorSpec, summary: ChunkSummary, names: list[str], is_labelled: bool
+) -> Floats:
+    """Values of the series of one chunk, their variances for one item, and numbers of items."""
+    labels = [str(label) for label in spec.classes]
+    estimates = summary.estimates
+    assert estimates is not None
+    pairs = zip(estimates.values, estimates.unit_variances, strict=True)
+    rows: dict[str, tuple[float, float, float]] = {}
+    for name, (value, unit) in zip(names, pairs, strict=False):
+        rows[name] = (value, unit, summary.n)
+    for name in names[len(rows) :]:
+        kind, _, rest = name.partition(":")
+        if kind == "floor":
+            value, unit, n = rows["accuracy"]
+            rows[name] = (-value, unit, n)
+        elif kind == "start":
+            rows[name] = rows[rest]
+        elif not is_labelled:
+            rows[name] = (np.nan,) * 3
+        elif kind == "error":
+            value, unit, n = rows[rest]
+            truth, _ = _realised(summary, labels.index(rest.removeprefix("share:")))
+            rows[name] = (value - truth, unit, n)
+        elif rest == "floor":
+            value, unit, n = rows["realised:accuracy"]
+            rows[name] = (-value, unit, n)
+        else:
+            label = labels.index(rest.removeprefix("share:")) if rest != "accuracy" else None
+            value, unit = _realised(summary, label)
+            if label is not None or spec.is_mean:
+                value, unit = _stable(value, summary.labelled), 1.0
+            rows[name] = (value, unit, summary.labelled)
+    return np.array([rows[name] for name in names], np.float64)
+
+
+def _realised(summary: ChunkSummary, label: int | None) -> tuple[Any, Any]:
+    """Realised share of a class, or accuracy for None, and the variance of the latter."""
+    if label is not None:
+        return (None if summary.realised is None else summary.realised[label]), None
+    return summary.realised_accuracy, summary.realised_variance
+
+
+def _with_ends(count: float, n: float) -> tuple[float, float, float]:
+    """Share of labelled items with its 95% interval, by the score of the binomial."""
+    z, share = 1.959963984540054, count / n
+    middle, scale = share + z * z / (2 * n), 1 + z * z / n
+    width = z * float(np.sqrt(share * (1 - share) / n + (z / 2 / n) ** 2))
+    return float(share), float((middle - width) / scale), float((middle + width) / scale)
 
 
 def _complete(summary: ChunkSummary) -> bool:
@@ -415,30 +524,34 @@ def _pool_small(values: Floats, variances: Floats, sizes: Floats) -> None:
 
 
 def _alert(
-    alarm: Alarm, table: _SeriesTable, restarts: list[Restart], acknowledged: set[str]
+    alarm: Alarm,
+    table: _SeriesTable,
+    restarts: list[Restart],
+    acknowledged: list[dict[str, Any]],
 ) -> Alert:
     stream, C = table.streams[alarm.stream], len(table.names)
     series = tuple(table.names[c % C] for c in alarm.series)
     chunk = table.times[alarm.at]
-    name = chunk if len(table.streams) == 1 else f"{chunk} {stream}"
-    state: State = "acknowledged" if name in acknowledged else "open"
-    ended = ""
-    if alarm.end is not None:
-        rebased = any(
-            (restart.stream, restart.at) == (alarm.stream, alarm.end) for restart in restarts
-        )
-        state, ended = ("rebased" if rebased else "resolved"), table.times[alarm.end]
+    name = f"{chunk} {stream}" if table.spec.group else chunk
     since = table.times[alarm.since]
     reason = _reason(alarm, table, stream, series[0], restarts)
-    return Alert(name, stream, chunk, since, series, reason, state, ended)
+    alert = Alert(name, stream, chunk, since, series, reason, "open")
+    if alarm.end is None:
+        seen = any(alert.is_of(event) for event in acknowledged)
+        return replace(alert, state="acknowledged") if seen else alert
+    rebased = any(
+        (restart.stream, restart.at) == (alarm.stream, alarm.end) for restart in restarts
+    )
+    ended = table.times[alarm.end]
+    return replace(alert, state="rebased" if rebased else "resolved", ended=ended)
 
 
 def _reason(
     alarm: Alarm, table: _SeriesTable, stream: str, name: str, restarts: list[Restart]
 ) -> str:
-    since = f"since {table.times[alarm.since]}"
-    where = f"{stream}: " if len(table.streams) > 1 else ""
-    if name.startswith("form:"):
+    since = f"since {printable(table.times[alarm.since])}"
+    where = f"{printable(stream)}: " if len(table.streams) > 1 else ""
+    if "form:" in name:
         return (
             f"{where}the rows no longer look like a mixture of the reference classes {since}: "
             "do not rely on shares and accuracy; label some rows."
@@ -449,29 +562,34 @@ def _reason(
             f"{where}the estimated share of {label!r} is off by another amount than before, "
             f"by the labels that arrived, {since}: renew the reference."
         )
-    after = table.mean(
-        stream, "accuracy" if name == "floor" else name, alarm.since, alarm.at + 1
-    )
+    after = table.mean(stream, name, alarm.since, alarm.at + 1)
     now = f"{after[0]:.1%} [{100 * after[1]:.1f}, {100 * after[2]:.1f}]"
+    by_labels = ", by the labels that arrived," if "realised:" in name else ""
     metric = table.spec.metric_name
-    if name == "floor":
+    if name.endswith("floor"):
         floor = f"below the floor of {table.spec.accuracy_floor:.1%}"
-        return f"{where}{metric} is {now}, {floor}, {since}"
+        return f"{where}{metric} is {now}, {floor},{by_labels.lstrip(',')} {since}"
+    share = name.partition("share:")[2]
+    what = f"share of {share!r}" if "share:" in name else metric
+    if name.startswith("start:"):
+        return (
+            f"{where}{what} is {now} {since}, but {alarm.before[0]:.1%} in the reference: if "
+            "that is usual, accept it by rebase."
+        )
     starts = [
         restart.since
         for restart in restarts
         if restart.at < alarm.at and restart.stream == alarm.stream
     ]
     before = table.mean(stream, name, max(starts, default=0), alarm.since)
-    what = metric if name == "accuracy" else f"share of {name.removeprefix('share:')!r}"
     verb = "rose" if after[0] > before[0] else "fell"
     changed = [
         table.summaries.get((time, stream)) for time in table.times[alarm.since : alarm.at + 1]
     ]
     doubt = ""
-    if any(summary is not None and summary.is_broken for summary in changed):
+    if not by_labels and any(summary and summary.is_broken for summary in changed):
         doubt = (
             "; do not rely on it, as the rows do not look like a mixture of the reference "
             "classes: label some"
         )
-    return f"{where}{what} {verb} from {before[0]:.1%} to {now} {since}{doubt}"
+    return f"{where}{what} {verb} from {before[0]:.1%} to {now}{by_labels} {since}{doubt}"

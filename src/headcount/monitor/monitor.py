@@ -17,7 +17,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from headcount._support.files import locked, write_bytes
+from headcount._support.execution import check_fork
+from headcount._support.files import locked, new_folder, write_bytes
 from headcount._support.parameters import check_choice, check_count
 from headcount._support.text import html_result
 from headcount.accuracy.metrics import METRIC_NAMES, RANKINGS
@@ -29,11 +30,16 @@ from headcount.monitor.history import Alert, History, MonitorStatus
 from headcount.monitor.reference import MonitorReference, read_reference
 from headcount.monitor.summaries import ChunkSummaries
 from headcount.monitor.updates import Update, find_additions
+from headcount.tables.columns import check_order
 from headcount.tables.model_files import load_model, save_model
 from headcount.tables.models import TableModel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+# Seconds to wait for another update, to note that somebody was told about an alert.
+_NOTICE_WAIT = 60.0
 
 
 class Monitor:
@@ -64,7 +70,7 @@ class Monitor:
     ...     return scored(500, share).drop("label").with_columns(day=pl.lit(date))
     >>> folder = tempfile.mkdtemp()
     >>> monitor = hc.Monitor.create(f"{folder}/watch", scored(2000, 0.3), target="label",
-    ...     by="day")
+    ...     by="day", compare_reference=False)
     >>> dates = [f"2026-03-{number:02d}" for number in range(1, 21)]
     >>> _ = monitor.update(pl.concat(day(date, 0.1) for date in dates))
     >>> monitor.status().open
@@ -74,8 +80,9 @@ class Monitor:
     '2026-04-01'
     """
 
-    def __init__(self, folder: MonitorFolder, spec: MonitorSpec) -> None:
-        self._folder, self._spec = folder, spec
+    def __init__(self, folder: MonitorFolder, spec: MonitorSpec, wait: float = 0) -> None:
+        check_fork()
+        self._folder, self._spec, self._wait = folder, spec, wait
 
     @classmethod
     def create(
@@ -98,6 +105,8 @@ class Monitor:
         labels: str = "complete",
         maturity: int = 0,
         separator: str | None = None,
+        date_order: str | None = None,
+        compare_reference: bool = True,
     ) -> Monitor:
         """Create a monitor in a new folder.
 
@@ -146,6 +155,12 @@ class Monitor:
             arrive are not a random sample.
         separator : str, default=None
             Separator of columns in CSV files.
+        date_order : {"day-first", "month-first"}, default=None
+            How dates such as 05/06/2024 are read; by default as other dates of a file show.
+        compare_reference : bool, default=True
+            Raise an alert also if shares, accuracy or scores of the first ten chunks differ
+            from those of the reference. Pass False if the mix of the reference is not the usual
+            one, as when it was sampled by class. With `group` only the scores are compared.
 
         Returns
         -------
@@ -187,27 +202,30 @@ class Monitor:
             false_alarms=float(false_alarms),
             labels=check_choice("`labels`", labels, ("complete", "random")),
             maturity=check_count("`maturity`", maturity, 0),
+            compare_reference=bool(compare_reference),
+            date_order=check_order(date_order) or "",
         )
         spec, labelled, model = read_reference(spec, reference, target, verdict, separator)
         ChunkSummaries(spec, labelled).check()
-        path.mkdir(parents=True, exist_ok=True)
-        write_bytes(path / "reference.parquet", labelled.to_bytes())
-        if model is not None:
-            save_model(model, path / "model.skops")
-        folder = MonitorFolder(path, spec.chunk_size, bool(spec.key))
-        spec = replace(spec, checksum=folder.checksum())
-        # Last, as a folder with a spec is a complete monitor.
-        write_bytes(path / "spec.toml", spec.to_toml().encode())
-        return cls(folder, spec)
+        with new_folder(path) as partial:
+            write_bytes(partial / "reference.parquet", labelled.to_bytes())
+            if model is not None:
+                save_model(model, partial / "model.skops")
+            folder = MonitorFolder(partial, spec.chunk_size, bool(spec.key))
+            spec = replace(spec, checksum=folder.checksum())
+            write_bytes(partial / "spec.toml", spec.to_toml().encode())
+        return cls.open(path)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Monitor:
+    def open(cls, path: str | os.PathLike[str], *, wait: float = 0) -> Monitor:
         """Open the monitor in a folder.
 
         Parameters
         ----------
         path : str or path
             The folder.
+        wait : float, default=0
+            Seconds to wait while another process writes to the folder.
 
         Returns
         -------
@@ -215,7 +233,7 @@ class Monitor:
         """
         path = Path(path)
         spec = MonitorSpec.read(path / "spec.toml")
-        return cls(MonitorFolder(path, spec.chunk_size, bool(spec.key)), spec)
+        return cls(MonitorFolder(path, spec.chunk_size, bool(spec.key)), spec, wait)
 
     @property
     def spec(self) -> MonitorSpec:
@@ -292,13 +310,30 @@ class Monitor:
             Name of the alert; all open ones by default.
         """
         with self._locked() as summaries:
-            alerts = self._history(summaries).alerts
-            names = [open_alert.name for open_alert in alerts if open_alert.state == "open"]
-            if alert is not None and alert not in names:
-                open_names = ", ".join(map(repr, names)) or "none"
+            open_alerts = self._history(summaries).status().open
+            named = [item for item in open_alerts if alert in (None, item.name)]
+            if alert is not None and not named:
+                open_names = ", ".join(repr(item.name) for item in open_alerts) or "none"
                 raise HeadcountError(f"`alert` is {alert!r}; open alerts are: {open_names}.")
-            for name in names if alert is None else [alert]:
-                self._folder.add_event({"kind": "acknowledge", "alert": name})
+            for item in named:
+                self._folder.add_event(item.to_event("acknowledge"))
+
+    def unnotified(self) -> tuple[Alert, ...]:
+        """Open alerts that nobody was told about: see `notified`."""
+        told = [event for event in self._folder.events() if event["kind"] == "notified"]
+        alerts = self.status().open
+        return tuple(alert for alert in alerts if not any(alert.is_of(event) for event in told))
+
+    def notified(self, alert: Alert) -> None:
+        """Note that somebody was told about an alert.
+
+        Parameters
+        ----------
+        alert : Alert
+            One of `unnotified`.
+        """
+        with locked(self.path / "lock", max(self._wait, _NOTICE_WAIT)):
+            self._folder.add_event(alert.to_event("notified"))
 
     def rebase(self, chunk: str | None = None, *, group: str | None = None) -> None:
         """Accept a change: from a chunk on, later chunks are compared with the new level.
@@ -390,7 +425,7 @@ class Monitor:
         -------
         str
         """
-        return self._history().to_prometheus()
+        return self._history().to_prometheus(self.path.resolve().name)
 
     def plot(self, *, group: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw shares over time with intervals, and mark alerts.
@@ -430,7 +465,7 @@ class Monitor:
     @contextmanager
     def _locked(self) -> Iterator[dict[Chunk, ChunkSummary]]:
         """Lock the folder; gives the summaries of all chunks."""
-        with locked(self.path / "lock"):
+        with locked(self.path / "lock", self._wait):
             self._folder.clean()
             self._check_reference()
             yield self._summaries.complete(self._folder)
@@ -444,6 +479,7 @@ class Monitor:
 
     @cached_property
     def _reference(self) -> MonitorReference:
+        self._check_reference()
         return MonitorReference.from_bytes((self.path / "reference.parquet").read_bytes())
 
     @cached_property
@@ -462,14 +498,11 @@ class Monitor:
         """Course of the monitor; by default without chunks that have no summary yet."""
         if summaries is None:
             chunks = self._folder.chunks()
-            stored = {
-                chunk: self._folder.summary(chunk, mark) for chunk, mark in chunks.items()
-            }
-            summaries = {
-                chunk: summary for chunk, summary in stored.items() if summary is not None
-            }
-        series, events = self._summaries.series, self._folder.events()
-        return History.of(self._spec, series, self._reference, summaries, events)
+            stored = self._folder.summaries(chunks)
+            summaries = {chunk: stored[chunk] for chunk in chunks if chunk in stored}
+        series, start = self._summaries.series, self._summaries.start
+        events = self._folder.events()
+        return History.of(self._spec, series, start, summaries, events)
 
 
 def _plotted(history: History, group: str | None, ax: Axes | None) -> Axes:

@@ -72,10 +72,6 @@ class ChunkSummaries:
             Training(self.reference.scores, self.reference.labels, K)
         )
 
-    @property
-    def _metric_is_mean(self) -> bool:
-        return self.spec.metric in ("accuracy", "error")
-
     @cached_property
     def _described(self) -> list[int]:
         """Classes whose shares are series: all, or of two the rarer one."""
@@ -102,8 +98,23 @@ class ChunkSummaries:
 
     def check(self) -> None:
         """Fit everything, so that a wrong setting is refused now."""
-        everything = Samples.whole(len(self.reference.labels))
-        self.observed(self.reference.scores, self.reference.predictions, everything, [0])
+        _ = self.start
+
+    @cached_property
+    def start(self) -> dict[str, tuple[float, float, float]]:
+        """Values of the series in the reference, their unit variances, and its items.
+
+        Also the realised accuracy, under "reference".
+        """
+        n = len(self.reference.labels)
+        reference = (self.reference.scores, self.reference.predictions)
+        (values,), (variances,) = self.observed(*reference, Samples.whole(n), [0])
+        names = [f"start:{name}" for name, _ in self.series]
+        pairs = zip(values.tolist(), variances.tolist(), strict=True)
+        start = {name: (*pair, n) for name, pair in zip(names, pairs, strict=True)}
+        items = self._items(*reference)
+        accuracy = realised(self.spec.metric, items, self.reference.labels, self._classes)
+        return {**start, "reference": (accuracy, *start["start:accuracy"][1:])}
 
     def summarise(self, chunks: list[Rows], seeds: list[int]) -> list[ChunkSummary]:
         """Summaries of chunks; the seed of a chunk is a function of its content."""
@@ -141,8 +152,8 @@ class ChunkSummaries:
     def complete(self, folder: MonitorFolder) -> dict[Chunk, ChunkSummary]:
         """Summaries of all chunks in the order of time; those that are missing are written."""
         chunks = folder.chunks()
-        summaries = {chunk: folder.summary(chunk, mark) for chunk, mark in chunks.items()}
-        pending = [chunk for chunk, summary in summaries.items() if summary is None]
+        summaries = folder.summaries(chunks)
+        pending = [chunk for chunk in chunks if chunk not in summaries]
         batch: list[tuple[Chunk, Rows]] = []
         for number, chunk in enumerate(pending):
             batch.append((chunk, folder.rows(chunk)))
@@ -151,10 +162,12 @@ class ChunkSummaries:
                 # Labels that come later leave the random numbers as they are.
                 seeds = [rows.without_labels().fingerprint % 2**64 for _, rows in batch]
                 new_summaries = self.summarise([rows for _, rows in batch], seeds)
-                for (chunk, _), summary in zip(batch, new_summaries, strict=True):
-                    summaries[chunk] = folder.write_summary(chunk, chunks[chunk], summary)
+                members = [chunk for chunk, _ in batch]
+                summaries |= zip(members, new_summaries, strict=True)
+                for stream in sorted({chunk.stream for chunk in members}):
+                    folder.write_summaries(stream, chunks, summaries)
                 batch = []
-        return {chunk: summary for chunk, summary in summaries.items() if summary is not None}
+        return {chunk: summaries[chunk] for chunk in chunks}
 
     def _by_labels(self, rows: Rows, options: dict[str, Any]) -> ChunkEstimates | None:
         """Shares and accuracy that rest on labels of a random sample of the rows."""
@@ -202,7 +215,7 @@ class ChunkSummaries:
         """
         counts = self._described_scores(scores) @ self._inverse
         right = np.full(len(scores), np.nan)
-        if self._metric_is_mean:
+        if self.spec.is_mean:
             rates = self._predictor.fitted_.training.rates
             predicted = self._items(scores, predictions).codes_of(self._classes)
             right = counts[:, 1:] @ (np.diagonal(rates) - rates[:, 0])[1:] + (predicted == 0)
@@ -225,7 +238,7 @@ class ChunkSummaries:
         means, squares = np.hsplit(moments, 2)
         n, K = samples.sizes[:, None], len(self._described)
         variances = (squares - means**2) * n / (n - 1)
-        if not self._metric_is_mean:
+        if not self.spec.is_mean:
             items = self._items(scores, predictions)
             means[:, K] = self._predictor.predict_many(items, samples, self.spec.metric)
             for i, seed in enumerate(seeds):
@@ -252,14 +265,27 @@ class ChunkSummaries:
         if not len(labelled):
             return ChunkSummary(len(rows), n_missing, 0)
         counts = np.bincount(labelled.labels, minlength=len(self._classes))
-        items = self._items(labelled.scores, labelled.predictions)
         return ChunkSummary(
             len(rows),
             n_missing,
             len(labelled),
             (counts / len(labelled)).tolist(),
-            realised(self.spec.metric, items, labelled.labels, self._classes),
+            self._measured(labelled),
+            None if self.spec.is_mean else self._measured_variance(labelled),
         )
+
+    def _measured(self, labelled: Rows) -> float:
+        """Metric of labelled rows."""
+        items = self._items(labelled.scores, labelled.predictions)
+        return realised(self.spec.metric, items, labelled.labels, self._classes)
+
+    def _measured_variance(self, labelled: Rows) -> float:
+        """Variance of the metric in samples of one labelled row, by resampled copies."""
+        n = min(len(labelled), _MOST_RESAMPLED)
+        rng = np.random.default_rng(labelled.without_labels().fingerprint % 2**64)
+        copies = [labelled.take(rng.integers(len(labelled), size=n)) for _ in range(_COPIES)]
+        values = np.array([self._measured(rows) for rows in copies], np.float64)
+        return max(n * float(np.nanvar(values)), 1 / len(labelled))
 
 
 def _chunk_estimates(shares: Any, accuracy: Any) -> ChunkEstimates:

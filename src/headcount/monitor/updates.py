@@ -10,12 +10,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from headcount._support.text import html_result
+from headcount._support.text import html_result, printable
 from headcount.errors import HeadcountError
 from headcount.monitor.deliveries import Delivery, MonitorSpec, class_codes
 from headcount.monitor.folder import Chunk, Ids, MonitorFolder, Rows, positions, value_hashes
 from headcount.monitor.history import Alert
 from headcount.tables.options import as_table
+
+# Rows without a key are the same as earlier ones if so many are equal, and all others differ.
+_FEWEST_EQUAL = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +58,7 @@ class Update:
         n = len(self.chunks)
         lines = [f"{n:,} chunk{'' if n == 1 else 's'} updated"]
         for alert in self.alerts:
-            when = f" on {alert.ended}" if alert.ended else ""
+            when = f" on {printable(alert.ended)}" if alert.ended else ""
             lines.append(f"{alert.state}{when}: {alert.reason}")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
@@ -106,11 +109,14 @@ def find_additions(
 def _of_periods(
     folder: MonitorFolder, spec: MonitorSpec, chunks: list[tuple[Chunk, Rows]]
 ) -> Additions:
-    named = []
+    named, notes = [], []
     for chunk, rows in chunks:
         fresh = rows
         if folder.has_rows(chunk):
-            fresh = rows.new_beside(folder.rows(chunk), str(chunk))
+            stored = folder.rows(chunk)
+            fresh = rows.new_beside(stored, str(chunk))
+            if not spec.key and not folder.was_delivered(chunk, rows.keys):
+                notes += _repeated(stored, rows, chunk)
             if len(fresh) and not spec.key and spec.kind == "verdicts":
                 raise HeadcountError(
                     f"Chunk {chunk} has rows already, and further rows cannot be "
@@ -118,7 +124,25 @@ def _of_periods(
                 )
         if len(fresh):
             named.append((chunk, fresh))
-    return Additions(named, [])
+    return Additions(named, [], tuple(notes))
+
+
+def _repeated(stored: Rows, rows: Rows, chunk: Chunk) -> list[str]:
+    """Note on rows that were delivered before; an error if they may as well be new ones."""
+    n_equal = int((positions(stored.keys, rows.keys) >= 0).sum())
+    if not n_equal:
+        return []
+    distinct = all(
+        len(np.unique(part.scores, axis=0)) == len(part.scores) for part in (stored, rows)
+    )
+    if distinct and n_equal >= min(_FEWEST_EQUAL, len(rows), len(stored)):
+        which = f"{n_equal:,} of {len(rows):,} rows of chunk {chunk} were delivered before"
+        return [f"{which}: they were not added again."]
+    raise HeadcountError(
+        f"{n_equal:,} of {len(rows):,} rows of chunk {chunk} equal rows of an earlier "
+        "delivery, and without a key it cannot be told whether they are the same: create the "
+        "monitor with `key`, or deliver all rows of a chunk at once."
+    )
 
 
 def _of_sequences(
