@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headcount._support.files import check_writable
+from headcount._support.files import check_other_file, check_writable
 from headcount.cli.options import (
     BY,
     DATE_COLUMN,
@@ -47,6 +47,7 @@ def make(
     """Reduce tables to statistics, so that parts can be read on several machines."""
     check_inputs(new)
     check_writable(output, "--output", (STATISTICS_ENDING,))
+    check_other_file(output, "--output", [*new, model])
     from headcount.tables.from_tables import summarise
 
     result = summarise(
@@ -74,6 +75,7 @@ def merge(
     """Merge statistics of several parts of a table."""
     check_inputs(files)
     check_writable(output, "--output", (STATISTICS_ENDING,))
+    check_other_file(output, "--output", files)
     from headcount.tables.from_tables import merge_files
 
     together = merge_files(files)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import zlib
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -149,6 +150,8 @@ def _by_bytes(array: NDArray[Any]) -> bytes:
 
 
 _MOST_SHOWN = 10
+# One for all objects, as a merge changes one and reads another. Items are reduced without it.
+_changes = threading.RLock()
 
 
 class Statistics(GroupStatistics):
@@ -256,10 +259,11 @@ class Statistics(GroupStatistics):
         added = Statistics(self._needed)
         for reduced in reduce_batches(self._needed, batches):
             added._add(reduced)
-        if self._form is not None:
-            return self.merge(added)
-        self._form, self._names, self._sizes = added._form, added._names, added._sizes
-        self._stores, self._copies = added._stores, added._copies
+        with _changes:
+            if self._form is not None:
+                return self.merge(added)
+            self._form, self._names, self._sizes = added._form, added._names, added._sizes
+            self._stores, self._copies = added._stores, added._copies
         return self
 
     def update_stream(self, batches: Any, *, by: str | None = None, reader: Any = None) -> Self:
@@ -303,6 +307,10 @@ class Statistics(GroupStatistics):
             )
         if other is self:
             raise HeadcountError("other is the same object: merge statistics of other items.")
+        with _changes:
+            return self._merge_locked(other)
+
+    def _merge_locked(self, other: Statistics) -> Self:
         if other._form is None:
             return self
         self._check_form(other._form)
@@ -352,6 +360,10 @@ class Statistics(GroupStatistics):
         bytes
             The same for the same items, in whatever order and parts they were added.
         """
+        with _changes:
+            return self._packed()
+
+    def _packed(self) -> bytes:
         form = self.form
         self._sort()
         descriptions: list[dict[str, Any]] = [{"key": "sizes", "kind": "sizes", "copies": 1}]
@@ -549,6 +561,10 @@ class Statistics(GroupStatistics):
         return html_result(self._title(), [self.to_table()], ())
 
     def _add(self, reduced: ReducedBatch) -> None:
+        with _changes:
+            self._add_locked(reduced)
+
+    def _add_locked(self, reduced: ReducedBatch) -> None:
         form, numbered, sizes, (deltas, copies) = reduced
         self._check_form(form)
         self._check_copies(copies)
@@ -587,6 +603,10 @@ class Statistics(GroupStatistics):
 
     def _sort(self) -> None:
         """Number the groups in the order of their names."""
+        with _changes:
+            self._sort_locked()
+
+    def _sort_locked(self) -> None:
         order = self._names.order()
         if (np.diff(order) > 0).all():
             return

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._support.execution import check_fork
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, Verdicts, check_scores
 from headcount.parts.fitted import Fitted
@@ -177,6 +178,7 @@ def frames_of(batches: Any) -> Iterator[pl.DataFrame]:
     """Frames of a stream or of record batches, all with the same columns."""
     import polars as pl
 
+    check_fork()
     schema: dict[str, Any] | None = None
     for number, batch in enumerate(_readable(batches)):
         frame = batch if isinstance(batch, pl.DataFrame) else _frame(batch)
