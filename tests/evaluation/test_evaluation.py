@@ -393,7 +393,7 @@ def test_metrics_of_a_whole_set_of_samples_work_on_the_result(case, evaluation):
     [
         ([], "at least one"),
         (["ae", "ae"], "no two alike"),
-        ("mae", "no metric named 'mae'"),
+        ("oops", "no metric named 'oops'"),
         ([3], "metric is 3"),
         (lambda p, p_hat: 1.0, "one number per sample"),
         ("bias", "one number per sample"),
@@ -434,7 +434,7 @@ def test_errors_name_the_method(case):
     refused("which is not a quantifier", hc.SLD)
     refused("which is not a quantifier", LogisticRegression())
     narrow = hc.SLD().fit(X_pool[:, :2], y_pool)
-    refused("method 'mine' failed: X has 4 columns", narrow)
+    refused("method 'mine' failed: X has 4 features, but", narrow)
     scores = np.full((4, len(classes)), 1 / len(classes))
     on_scores = hc.CC().fit(hc.Scored(scores, classes=classes), [*classes, *classes][:4])
     refused("method 'mine' failed: CC was fitted on scores", on_scores)
@@ -463,7 +463,7 @@ def test_bad_data(case):
     refused("X is of type NoneType", None, y_pool, samples)
     refused("size is 'a'", X_pool, y_pool, hc.UPP(size="a"))
     refused("y is None, but a protocol", X_pool, None, hc.UPP(10))
-    refused("y is None, but the samples have no prevalence", X_pool, None, [[1, 2]])
+    refused("the samples have no prevalence", X_pool, None, [[1, 2]])
     bare = hc.Samples([0, 1], [0, 2], n_pool=600, prevalence=[[1, 0, 0, 0]])
     refused("prevalence has 4 columns", X_pool, None, bare)
     wrong = hc.Samples([0, 1], [0, 2], n_pool=600, prevalence=[[1, 0]], classes=["ant", "fox"])

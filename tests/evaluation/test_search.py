@@ -6,6 +6,8 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import headcount as hc
 from headcount.evaluation.search import LabelledPool, make_splits
@@ -69,10 +71,8 @@ def test_the_best_setting_is_refitted_on_everything_and_answers():
     )
     assert found.classes_.tolist() == [0, 1]
     np.testing.assert_array_equal(found.prior_, again.prior_)
-    scores = found.fitted_.scorer.posteriors(X)
-    np.testing.assert_array_equal(
-        found.predict(hc.Scored(scores)), again.predict(hc.Scored(scores))
-    )
+    scored = found.fitted_.scorer.score(X)
+    np.testing.assert_array_equal(found.predict(scored), again.predict(scored))
 
 
 def test_a_classifier_is_trained_once_for_all_settings_that_agree_on_it():
@@ -220,3 +220,101 @@ def test_without_refit_there_is_nothing_to_predict_with():
     found = search(hc.PACC(GaussianNB()), WEAK, refit=False).fit(X, y)
     with pytest.raises(Exception, match="not fitted"):
         found.predict(X)
+
+
+class Consecutive(hc.Protocol):
+    def __init__(self, size=20, labels=None):
+        self.size, self.seen = size, labels
+
+    def draw(self, y_pool, classes=None):
+        self.seen = y_pool
+        return [range(i, i + self.size) for i in range(0, len(y_pool), self.size)]
+
+
+class Returning(hc.Protocol):
+    def __init__(self, drawn):
+        self.drawn = drawn
+
+    def draw(self, y_pool, classes=None):
+        return self.drawn
+
+
+def test_settings_are_tried_on_validation_items():
+    fitted_on, validated_on = slice(0, 200), slice(200, 400)
+    more = {"validation": (X[validated_on], y[validated_on])}
+    found = search(hc.PACC(GaussianNB()), WEAK, **more).fit(X[fitted_on], y[fitted_on])
+    samples = PROTOCOL.draw(y[validated_on])
+    for setting, errors in zip(found.results_.settings, found.results_.errors, strict=True):
+        alone = hc.PACC(GaussianNB()).set_params(**setting).fit(X[fitted_on], y[fitted_on])
+        estimated = alone.predict_many(X[validated_on], samples)
+        np.testing.assert_allclose(errors, hc.metrics.ae(samples.prevalence, estimated))
+    np.testing.assert_array_equal(
+        found.prior_, hc.CC(GaussianNB()).fit(X[fitted_on], y[fitted_on]).prior_
+    )
+    same = search(hc.PACC(GaussianNB()), WEAK, validation=(X[validated_on], samples))
+    same = same.set_params(protocol=None).fit(X[fitted_on], y[fitted_on])
+    np.testing.assert_array_equal(same.results_.means, found.results_.means)
+
+
+def test_validation_items_may_be_scored_elsewhere_and_in_a_pipeline():
+    scorer = Scorer(GaussianNB(), random_state=0).fit(X[:200], y[:200])
+    validation = (scorer.score(X[200:]), y[200:])
+    grid = {"bandwidth": [0.05, 3.0]}
+    found = search(hc.KDEyML(), grid, validation=validation)
+    found.fit(hc.Scored(scorer.posteriors_), y[:200])
+    direct = search(
+        hc.KDEyML(GaussianNB(), random_state=0), grid, validation=(X[200:], y[200:])
+    )
+    direct.fit(X[:200], y[:200])
+    np.testing.assert_allclose(found.results_.means, direct.results_.means, atol=1e-9)
+    piped = search(
+        make_pipeline(StandardScaler(), hc.KDEyML(GaussianNB())),
+        {"kdeyml__bandwidth": [0.05, 3.0]},
+        validation=(X[200:], y[200:]),
+    ).fit(X[:200], y[:200])
+    assert piped.best_params_ == {"kdeyml__bandwidth": direct.best_params_["bandwidth"]}
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"validation": X}, "validation is of type ndarray; it must be a pair"),
+        ({"validation": (X, y[:-1])}, "X of validation has 400"),
+        ({"validation": (X, np.where(y, "a", "b"))}, "validation labels"),
+        (
+            {"validation": (X, hc.Samples.from_arrays([[0]], n_pool=400)), "protocol": None},
+            "no prevalence",
+        ),
+        ({"validation": (X, PROTOCOL.draw(y))}, "protocol would have no effect"),
+        ({"validation": (X, y), "folds": 3}, "exclude each other"),
+        ({"protocol": Returning(3)}, "draw of Returning returned an object of type int"),
+        (
+            {"protocol": Returning([])},
+            "draw of Returning returned wrong samples: samples is empty",
+        ),
+        ({"protocol": Returning([[0, 999]])}, "draw of Returning returned wrong samples"),
+        ({"protocol": Returning([[0.5]])}, "draw of Returning returned wrong samples"),
+        ({"protocol": Returning}, "protocol is <class"),
+    ],
+)
+def test_bad_validation_and_protocols_are_named(more, message):
+    with pytest.raises(hc.HeadcountError, match=message):
+        search(hc.PACC(GaussianNB()), WEAK, **more).fit(X, y)
+
+
+def test_protocols_of_ones_own_are_accepted_everywhere():
+    names = np.array(["no", "yes"])[y]
+    protocol = Consecutive()
+    quantifier = hc.PACC(GaussianNB()).fit(X[:200], names[:200])
+    evaluation = hc.evaluate(quantifier, X[200:], names[200:], protocol, metrics="mae")
+    expected = (y[200:].reshape(10, 20) == 1).mean(axis=1)
+    np.testing.assert_allclose(evaluation.true[:, 1], expected)
+    assert list(evaluation.metrics) == ["mae"]
+    found = search(hc.PACC(GaussianNB()), WEAK, protocol=protocol).fit(X, names)
+    assert set(protocol.seen) == {"no", "yes"}
+    assert len(found.results_.errors[0]) == 8  # of 20 items, in 160 that are held out
+    hc.Mean([hc.PACC(), hc.SLD()], GaussianNB(), weights="ae", protocol=protocol).fit(X, names)
+    with pytest.raises(hc.HeadcountError, match="draw of Returning returned an object"):
+        hc.evaluate(quantifier, X, names, Returning(None))
+    with pytest.raises(hc.HeadcountError, match="y is None, but a protocol needs"):
+        hc.evaluate(quantifier, X, None, protocol)

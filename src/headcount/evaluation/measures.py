@@ -151,3 +151,23 @@ def interval_errors(
         name: np.asarray(metrics.OF_INTERVALS[name](true, low, high, level=LEVEL))
         for name in names
     }
+
+
+def given_shares(samples: Samples, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """Shares that samples were given with, if they are of these classes."""
+    if samples.prevalence is None:
+        raise HeadcountError(
+            "the samples have no prevalence, and there are no labels to compute it from: pass "
+            "the labels of the pool, or Samples(..., prevalence=...)."
+        )
+    if samples.classes is not None and samples.classes.tolist() != classes.tolist():
+        raise HeadcountError(
+            f"samples have the classes {samples.classes.tolist()}, but the quantifiers "
+            f"{classes.tolist()}: give the prevalence in the order of the latter."
+        )
+    if samples.prevalence.shape[1] != len(classes):
+        raise HeadcountError(
+            f"samples.prevalence has {samples.prevalence.shape[1]} columns, but the "
+            f"quantifiers have {len(classes)} classes: pass one column per class."
+        )
+    return samples.prevalence

@@ -22,6 +22,7 @@ from headcount.evaluation.measures import (
     Metrics,
     check_measures,
     errors_of_methods,
+    given_shares,
     interval_errors,
     naming_method,
 )
@@ -35,6 +36,7 @@ from headcount.items.arrays import (
     take_rows,
 )
 from headcount.quantifiers.base import Quantifier
+from headcount.samples.protocols import draw_samples
 from headcount.samples.samples import Samples, as_samples
 from headcount.scores.scorer import ScoredPool
 from headcount.shift.experiments import ShiftedSamples
@@ -75,9 +77,10 @@ def evaluate(
         `ShiftedSamples`, copies of the quantifiers, which need not be fitted, are fitted on
         every training set, and estimate its test samples. `y` is then not used.
     metrics : str, callable, sequence of these, or mapping of str to these
-        Names from `headcount.metrics`, or functions ``(p, p_hat)`` that return one number
-        per sample. Those that smooth do so with 1 / (2 n), n being the sample's own size.
-        "winkler" measures the intervals of level 0.95 of `estimate_many`, which takes longer.
+        Names from `headcount.metrics` ("mae" and the like too), or functions ``(p, p_hat)``
+        that return one number per sample. Those that smooth do so with 1 / (2 n), n being the
+        sample's own size. "winkler" measures the intervals of level 0.95 of `estimate_many`,
+        which takes longer.
     on_error : {"raise", "leave out"}, default="raise"
         Action if a method fails on some samples: raise an error, or leave the method out,
         with a warning. The reasons are in ``failures``.
@@ -143,7 +146,7 @@ def evaluate(
     }
     for batch in _batches(samples, y, classes, n_pool):
         true = (
-            _given_shares(batch, classes)
+            given_shares(batch, classes)
             if codes is None
             else batch.prevalence_of(codes, len(classes))
         )
@@ -425,33 +428,16 @@ def _n_items(items: Any) -> int:
 def _batches(
     samples: Any, y: ArrayLike | None, classes: NDArray[Any], n_pool: int
 ) -> Iterable[Samples]:
-    if not hasattr(samples, "batches") or isinstance(samples, type):
+    if isinstance(samples, type) or not hasattr(samples, "draw"):
         return [as_samples(samples, n_pool)]
     if y is None:
         raise HeadcountError(
             "y is None, but a protocol needs the labels of the pool to draw from it: pass y, "
             "or Samples that have a prevalence."
         )
+    if not hasattr(samples, "batches"):  # not one of ours
+        return [draw_samples(samples, y, classes)]
     sizes = np.asarray(samples.size)
     # The protocol checks its sizes when it draws.
     largest = int(sizes.max()) if sizes.dtype.kind == "i" and sizes.size else 1
     return samples.batches(y, max(1, _BATCH_ITEMS // max(1, largest)), classes=classes)
-
-
-def _given_shares(samples: Samples, classes: NDArray[Any]) -> Floats:
-    if samples.prevalence is None:
-        raise HeadcountError(
-            "y is None, but the samples have no prevalence: pass the labels of the pool, or "
-            "Samples(..., prevalence=...)."
-        )
-    if samples.classes is not None and samples.classes.tolist() != classes.tolist():
-        raise HeadcountError(
-            f"samples have the classes {samples.classes.tolist()}, but the quantifiers "
-            f"{classes.tolist()}: give the prevalence in the order of the latter."
-        )
-    if samples.prevalence.shape[1] != len(classes):
-        raise HeadcountError(
-            f"samples.prevalence has {samples.prevalence.shape[1]} columns, but the "
-            f"quantifiers have {len(classes)} classes: pass one column per class."
-        )
-    return samples.prevalence

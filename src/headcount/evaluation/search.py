@@ -18,7 +18,7 @@ from headcount._support.parameters import check_count, check_grid
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.evaluation.fitting import fit_together, is_pipeline, unfitted_scorer
-from headcount.evaluation.measures import Metric, check_measure
+from headcount.evaluation.measures import Metric, check_measure, given_shares
 from headcount.items.arrays import (
     Scored,
     Verdicts,
@@ -28,12 +28,13 @@ from headcount.items.arrays import (
     check_weights,
     class_shares,
     count_rows,
+    encode_labels,
     take_rows,
 )
 from headcount.parts.fitted import Fitted, Input, MethodInfo
 from headcount.quantifiers.base import Quantifier
-from headcount.samples.protocols import UPP
-from headcount.samples.samples import Samples
+from headcount.samples.protocols import UPP, draw_samples
+from headcount.samples.samples import Samples, as_samples
 from headcount.scores.folds import make_folds
 from headcount.scores.scorer import ScoredPool, equal_scorers
 
@@ -165,6 +166,39 @@ def labelled(
     )
 
 
+def validation_split(
+    items: LabelledPool, validation: Any, protocol: Any, random_state: Any
+) -> Split:
+    """All rows to fit on, and samples of other items."""
+    if not isinstance(validation, tuple | list) or len(validation) != 2:
+        raise HeadcountError(
+            f"validation is of type {type(validation).__name__}; it must be a pair: (X, y) of "
+            "labelled items to draw samples from, or (X, samples) with the samples' prevalence."
+        )
+    X, truth = validation
+    X = (
+        X
+        if isinstance(X, Scored | Verdicts)
+        else check_features(X, allow_nan=True, any_shape=True)
+    )
+    if isinstance(truth, Samples):
+        samples = as_samples(truth, count_rows(X))
+        given_shares(samples, items.classes)
+        if protocol is not None:
+            raise HeadcountError(
+                "validation has samples of its own, so protocol would have no effect: leave "
+                "one of them out."
+            )
+    else:
+        codes = encode_labels(truth, name="validation labels", classes=items.classes)[1]
+        check_lengths("X of validation", count_rows(X), codes)
+        seed = base_seeds(random_state, 2)[1] % 2**32
+        protocol = _protocol(protocol, len(codes), seed)
+        samples = draw_samples(protocol, items.classes[codes], items.classes)
+    rows = np.arange(len(items.codes))
+    return Split(rows, np.arange(count_rows(X)), samples, X)
+
+
 def make_splits(
     items: LabelledPool, protocol: Any, holdout: Any, folds: Any, random_state: Any
 ) -> list[Split]:
@@ -182,8 +216,10 @@ def make_splits(
     if items.groups is not None:
         rows = _rows_of_groups(items, holdout, folds, split_seed)
     for train, test in rows:
-        samples = _protocol(protocol, len(test), draw_seed).draw(
-            items.codes[test], classes=np.arange(len(counts))
+        samples = draw_samples(
+            _protocol(protocol, len(test), draw_seed),
+            items.classes[items.codes[test]],
+            items.classes,
         )
         splits.append(Split(train, test, samples))
     return splits
@@ -192,11 +228,6 @@ def make_splits(
 def _protocol(protocol: Any, n_items: int, seed: int) -> Any:
     if protocol is None:
         return UPP(n_samples=1000, size=min(_LARGEST, n_items), random_state=seed)
-    if not hasattr(protocol, "draw"):
-        raise HeadcountError(
-            f"protocol is {protocol!r}; it must be one that draws samples: pass for instance "
-            "UPP(n_samples=1000, size=500)."
-        )
     return protocol
 
 
@@ -272,11 +303,15 @@ class LabelledPool:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Rows to fit on, rows to draw samples from, and the samples (of the latter's rows)."""
+    """Rows to fit on, rows to draw samples from, and the samples (of the latter's rows).
+
+    `X` are other items, which the latter rows are of in place of the training items.
+    """
 
     train: NDArray[np.int64]
     test: NDArray[np.int64]
     samples: Samples
+    X: Any = None
 
 
 @dataclass(frozen=True)
@@ -326,14 +361,14 @@ def _joined(outcomes: Sequence[Outcome]) -> Outcome:
 def _try_group(
     candidates: Sequence[Quantifier], items: LabelledPool, split: Split, measure: Errors
 ) -> list[Outcome]:
-    train, test = items.take(split.train), items.take(split.test)
+    train = items.take(split.train)
+    test = items.take(split.test).X if split.X is None else split.X
     try:
         candidates, train, test = _prepared(candidates, train, test)
     except Exception as error:
         return [_failed(error)] * len(candidates)
-    pool = test.X if items.classified else ScoredPool(test.X)
-    true = split.samples.prevalence
-    assert true is not None  # protocols tell the shares they drew
+    pool = test if isinstance(test, Scored | Verdicts) else ScoredPool(test)
+    true = given_shares(split.samples, items.classes)
     outcomes = [Outcome(None, "not tried")] * len(candidates)
     named = dict(enumerate(candidates))
     y = train.classes[train.codes]
@@ -351,8 +386,8 @@ def _try_group(
 
 
 def _prepared(
-    candidates: Sequence[Any], train: LabelledPool, test: LabelledPool
-) -> tuple[Sequence[Quantifier], LabelledPool, LabelledPool]:
+    candidates: Sequence[Any], train: LabelledPool, test: Any
+) -> tuple[Sequence[Quantifier], LabelledPool, Any]:
     """Last step of a pipeline, and the items as its other steps make them."""
     first = candidates[0]
     if not is_pipeline(first):
@@ -360,7 +395,7 @@ def _prepared(
     if len(first) > 1:
         steps = clone(first[:-1])
         items = steps.fit_transform(train.X, train.classes[train.codes])
-        train, test = replace(train, X=items), replace(test, X=steps.transform(test.X))
+        train, test = replace(train, X=items), steps.transform(test)
     return [first[-1]], train, test
 
 
@@ -396,6 +431,10 @@ class GridSearch(Quantifier):
         Share of the items that samples are drawn from; the rest is fitted on.
     folds : int or None, default=None
         Cross-validation instead of a held-out part: each of so many parts in turn.
+    validation : (X, y) or (X, Samples), default=None
+        Items of your own instead of a held-out part: labelled ones that `protocol` draws
+        from, or a pool and samples of it whose ``prevalence`` is known. Settings are fitted
+        on all items that ``fit`` gets, and so is the best one.
     halving : int or None, default=None
         Successive halving: try all settings on few items first, and keep one in `halving`
         for a round with as many times the items, until the last round has all of them.
@@ -447,6 +486,7 @@ class GridSearch(Quantifier):
         metric: Metric = "ae",
         holdout: float = 0.4,
         folds: int | None = None,
+        validation: Any = None,
         halving: int | None = None,
         refit: bool = True,
         n_jobs: int | None = None,
@@ -459,6 +499,7 @@ class GridSearch(Quantifier):
         self.metric = metric
         self.holdout = holdout
         self.folds = folds
+        self.validation = validation
         self.halving = halving
         self.refit = refit
         self.n_jobs = n_jobs
@@ -543,11 +584,23 @@ class GridSearch(Quantifier):
             "the settings that were tried."
         )
 
+    def _splits(self, items: LabelledPool) -> list[Split]:
+        if self.validation is None:
+            return make_splits(
+                items, self.protocol, self.holdout, self.folds, self.random_state
+            )
+        if self.folds is not None:
+            raise HeadcountError(
+                "folds and validation exclude each other: the items are divided, or those of "
+                "your own are used; set one of them to None."
+            )
+        return [validation_split(items, self.validation, self.protocol, self.random_state)]
+
     def _search(self, items: LabelledPool) -> Quantifier:
         settings = check_grid(self.param_grid)
         candidates = _candidates(self.quantifier, settings)
         measure = check_measure(self.metric)
-        splits = make_splits(items, self.protocol, self.holdout, self.folds, self.random_state)
+        splits = self._splits(items)
         rounds = _rounds(self.halving, len(settings))
         alive = np.arange(len(settings))
         outcomes: list[Outcome] = [Outcome(None, "not tried")] * len(settings)

@@ -3,5 +3,7 @@ from .protocols import NPP as NPP
 from .protocols import UPP as UPP
 from .protocols import Dirichlet as Dirichlet
 from .protocols import Prevalences as Prevalences
+from .protocols import Protocol as Protocol
+from .protocols import draw_samples as draw_samples
 from .samples import Samples as Samples
 from .samples import as_samples as as_samples

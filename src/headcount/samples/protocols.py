@@ -10,7 +10,7 @@ in ``draw`` and in ``batches``, on any number of threads and for any number of s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import chain, combinations
 from math import comb
@@ -33,6 +33,7 @@ from headcount.errors import HeadcountError
 from headcount.items.arrays import encode_labels
 from headcount.samples.samples import (
     Samples,
+    as_samples,
     check_integers,
     check_share_rows,
     index_dtype,
@@ -210,7 +211,74 @@ _DEFAULT_PREVALENCES = 21
 _STEP_TOLERANCE = 1e-9
 
 
-class _DrawingProtocol(ABC):
+class Protocol(ABC):
+    """Base of sampling protocols, for those of your own.
+
+    A subclass implements ``draw``. `evaluate`, `GridSearch` and the others that take a
+    protocol then take it too.
+
+    Examples
+    --------
+    >>> import headcount as hc
+    >>> class Consecutive(hc.Protocol):
+    ...     def draw(self, y_pool, classes=None):
+    ...         return [range(first, first + 50) for first in range(0, len(y_pool), 50)]
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(400, random_state=0)
+    >>> quantifier = hc.PACC().fit(X[:200], y[:200])
+    >>> len(hc.evaluate(quantifier, X[200:], y[200:], Consecutive()).true)
+    4
+    """
+
+    @abstractmethod
+    def draw(self, y_pool: ArrayLike, classes: ArrayLike | None = None) -> Any:
+        """Draw all samples of a pool.
+
+        Parameters
+        ----------
+        y_pool : array-like of shape (n,)
+            Labels of the pool.
+        classes : array-like of shape (K,), default=None
+            Classes, in the order of the shares; by default those in `y_pool`, sorted.
+
+        Returns
+        -------
+        Samples, or iterable of array-like of int
+            Positions of the items of each sample.
+        """
+
+
+def draw_samples(protocol: Any, y_pool: ArrayLike, classes: ArrayLike | None = None) -> Samples:
+    """Samples that a protocol draws, with the shares of their labels."""
+    if isinstance(protocol, type) or not callable(getattr(protocol, "draw", None)):
+        raise HeadcountError(
+            f"protocol is {protocol!r}; it must be one that draws samples: pass for instance "
+            "UPP(n_samples=1000, size=500), or an instance of a subclass of hc.Protocol."
+        )
+    if isinstance(protocol, _DrawingProtocol):
+        return protocol.draw(y_pool, classes)
+    name = type(protocol).__name__
+    names, codes = encode_labels(y_pool, name="y_pool", classes=classes)
+    drawn = protocol.draw(names[codes], classes=names)
+    if not isinstance(drawn, Samples | Iterable) or isinstance(drawn, str | bytes):
+        raise HeadcountError(
+            f"draw of {name} returned an object of type {type(drawn).__name__}: it must return "
+            "Samples, or a list of index arrays, one per sample."
+        )
+    try:
+        samples = as_samples(drawn, len(codes))
+    except HeadcountError as error:
+        raise HeadcountError(f"draw of {name} returned wrong samples: {error}") from None
+    return Samples.unchecked(
+        samples.indices,
+        samples.offsets,
+        samples.n_pool,
+        samples.prevalence_of(codes, len(names)),
+        names,
+    )
+
+
+class _DrawingProtocol(Protocol):
     """Draws samples with the shares that ``_target_shares`` of a subclass returns."""
 
     size: Any
@@ -271,7 +339,7 @@ class APP(_DrawingProtocol):
     max_samples : int, default=1_000_000
         Largest number of samples allowed. The grid grows fast with the number of classes.
     random_state : int, Generator, RandomState or None, default=None
-        Random seed. None uses a new seed for each draw. A numpy generator provides one
+        Random seed. None is the seed 0. A numpy generator provides one
         integer for each draw.
 
     Examples
@@ -335,7 +403,7 @@ class UPP(_DrawingProtocol):
     size : int or sequence of int, default=500
         Number of items in every sample, or in each of the ``n_samples``.
     random_state : int, Generator, RandomState or None, default=None
-        Random seed. None uses a new seed for each draw. A numpy generator provides one
+        Random seed. None is the seed 0. A numpy generator provides one
         integer for each draw.
 
     Examples
@@ -371,7 +439,7 @@ class NPP(_DrawingProtocol):
     size : int or sequence of int, default=500
         Number of items in every sample, or in each of the ``n_samples``.
     random_state : int, Generator, RandomState or None, default=None
-        Random seed. None uses a new seed for each draw. A numpy generator provides one
+        Random seed. None is the seed 0. A numpy generator provides one
         integer for each draw.
 
     Examples
@@ -409,7 +477,7 @@ class Dirichlet(_DrawingProtocol):
     size : int or sequence of int, default=500
         Number of items in every sample, or in each of the ``n_samples``.
     random_state : int, Generator, RandomState or None, default=None
-        Random seed. None uses a new seed for each draw. A numpy generator provides one
+        Random seed. None is the seed 0. A numpy generator provides one
         integer for each draw.
 
     Examples
@@ -466,7 +534,7 @@ class Prevalences(_DrawingProtocol):
     size : int or sequence of int, default=500
         Number of items in every sample, or in each of the ``R * repeats``.
     random_state : int, Generator, RandomState or None, default=None
-        Random seed. None uses a new seed for each draw. A numpy generator provides one
+        Random seed. None is the seed 0. A numpy generator provides one
         integer for each draw.
 
     Examples

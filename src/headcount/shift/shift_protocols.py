@@ -77,7 +77,7 @@ class PriorShift(ShiftProtocol):
     replace : bool, default=False
         Draw with replacement where the pool has too few items. Otherwise an error is raised.
     random_state : int, Generator, RandomState or None, default=None
-        Random seed. None uses a new seed for each draw. A numpy generator provides one
+        Random seed. None is the seed 0. A numpy generator provides one
         integer for each draw.
 
     Examples
