@@ -101,6 +101,7 @@ from .samples.protocols import NPP as NPP
 from .samples.protocols import UPP as UPP
 from .samples.protocols import Dirichlet as Dirichlet
 from .samples.protocols import Prevalences as Prevalences
+from .samples.protocols import Protocol as Protocol
 from .samples.samples import Samples as Samples
 from .scores.scorer import Scorer as Scorer
 from .tables.backtests import backtest as backtest

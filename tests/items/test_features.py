@@ -184,7 +184,7 @@ def test_columns_that_are_not_numbers_pass():
     ("X", "message"),
     [
         (np.zeros((0, 3)), "no rows"),
-        (np.zeros((3, 0)), "no columns"),
+        (np.zeros((3, 0)), r"0 feature\(s\) \(shape=\(3, 0\)\)"),
         (sparse.csr_array((0, 3)), "no rows"),
         (pd.DataFrame({"a": []}), "no rows"),
         (pl.DataFrame({"a": []}), "no rows"),

@@ -205,7 +205,8 @@ def test_the_mean_over_quantifiers(K):
     # All of them take the scores by folds, from which most of them learn.
     by_folds = scorer.fold_posteriors(pool(K)).reshape(-1, K)
     drawn = samples().over(len(by_folds))
-    each = [q.fit_scorer(scorer).predict_many(hc.Scored(by_folds), drawn) for q in quantifiers]
+    training = hc.Scored(scorer.posteriors_)
+    each = [q.fit(training, y).predict_many(hc.Scored(by_folds), drawn) for q in quantifiers]
     for mean in (
         hc.Mean(classifier=GaussianNB(), random_state=0).fit(X, y),
         hc.Mean(quantifiers).fit_scorer(scorer),
@@ -344,9 +345,11 @@ def test_weights_of_classifiers_by_their_errors(rule, error, keep, n_kept):
     protocol = hc.APP(n_prevalences=5, repeats=2, size=30, random_state=3)
     base = hc.PACC(random_state=0)
     median = hc.Median(base, BAYES, weights=rule, keep=keep, protocol=protocol).fit(X, y)
-    alone = [clone(base).set_params(classifier=each).fit(X, y) for each in BAYES]
+    scorers = [hc.Scorer(classifier, random_state=0).fit(X, y) for classifier in BAYES]
+    scores = [hc.Scored(scorer.posteriors_) for scorer in scorers]
+    alone = [clone(base).fit(posteriors, y) for posteriors in scores]
     errors = errors_by_hand(
-        lambda m, rows: alone[m].predict(hc.Scored(alone[m].fitted_.scorer.posteriors_[rows])),
+        lambda m, rows: alone[m].predict(scores[m].take(rows)),
         protocol.draw(y),
         error,
     )

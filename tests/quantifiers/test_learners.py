@@ -190,3 +190,10 @@ def test_the_adjusted_count_is_the_better_one_under_shift():
         shares = quantifier.predict_many(X[1000:], samples)
         errors[method] = hc.metrics.ae(samples.prevalence, shares).mean()
     assert errors[hc.QFAC] < 0.6 * errors[hc.QF]
+
+
+@pytest.mark.parametrize("cv", [0.4, (np.arange(200), np.arange(200, 300))])
+def test_adjusted_forests_need_rates_of_all_items(cv):
+    X, y = np.random.default_rng(0).random((300, 3)), np.arange(300) % 2
+    with pytest.raises(HeadcountError, match="cv is "):
+        hc.QFAC(5, cv=cv).fit(X, y)

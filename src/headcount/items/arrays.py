@@ -191,9 +191,13 @@ def _check_indices(indices: ArrayLike, n_rows: int) -> NDArray[np.integer[Any]]:
 
 
 def _check_shape(shape: tuple[int, ...], name: str) -> None:
-    for size, what in zip(shape, ("rows", "columns"), strict=False):
-        if size == 0:
-            raise HeadcountError(f"{name} has no {what}: pass at least one.")
+    if shape[0] == 0:
+        raise HeadcountError(f"{name} has no rows: pass at least one.")
+    if 0 in shape[1:2]:
+        raise HeadcountError(
+            f"{name} has 0 feature(s) (shape={shape}) while a minimum of 1 is required: pass "
+            "at least one column."
+        )
 
 
 def _as_array(X: Any, name: str) -> NDArray[Any]:
@@ -220,8 +224,8 @@ def _check_texts(column: NDArray[Any], name: str) -> NDArray[Any]:
     _check_shape(column.shape, name)
     if column.dtype.kind in _NUMBERS:
         raise HeadcountError(
-            f"{name} is 1-D, but numbers must be a table, one row per item: for a single "
-            "feature pass X.reshape(-1, 1), for a single item X.reshape(1, -1)."
+            f"{name} is 1-D, but numbers must be a table, one row per item. Reshape your data: "
+            "for a single feature pass X.reshape(-1, 1), for a single item X.reshape(1, -1)."
         )
     texts = column.astype(object)
     for position, text in enumerate(texts):
@@ -234,7 +238,12 @@ def _check_texts(column: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _check_array(table: NDArray[Any], name: str, allow_nan: bool) -> None:
-    if table.dtype.kind in "cmMV":
+    if table.dtype.kind == "c":
+        raise HeadcountError(
+            f"{name} has values of type {table.dtype}. Complex data not supported: pass real "
+            "numbers."
+        )
+    if table.dtype.kind in "mMV":
         raise HeadcountError(
             f"{name} has values of type {table.dtype}: pass numbers (dates as numbers too)."
         )
@@ -464,7 +473,7 @@ def check_labels(
         ) from None
     if len(names) == 1:
         raise HeadcountError(
-            f"y has the single class {names.tolist()[0]!r}, but at least two are needed: add "
+            f"y has the single class {names.tolist()[0]!r}, but one class is not enough: add "
             "labelled items of the others."
         )
     return names, codes
@@ -601,21 +610,21 @@ def check_codes(codes: Any, n_classes: int) -> NDArray[np.int64]:
     return array.astype(np.int64, copy=False)
 
 
-def check_item_shape(shape: tuple[int, ...], fitted: tuple[int, ...]) -> None:
+def check_item_shape(shape: tuple[int, ...], fitted: tuple[int, ...], classifier: Any) -> None:
     """Refuse items of another shape than those that a classifier was fitted on."""
     if shape != fitted:
-        now, then = (_columns(item_shape) for item_shape in (shape, fitted))
+        now, then = (_features(item_shape) for item_shape in (shape, fitted))
         raise HeadcountError(
-            f"X has {now}, but had {then} when the classifier was fitted: pass the same "
-            "columns in the same order."
+            f"X has {now}, but {type(classifier).__name__} is expecting {then} as input, as in "
+            "training: pass the same columns in the same order."
         )
 
 
-def _columns(shape: tuple[int, ...]) -> str:
+def _features(shape: tuple[int, ...]) -> str:
     """Shape of an item in words; texts have none."""
     if len(shape) > 1:
         return f"items of shape {shape}"
-    return f"{shape[0] if shape else 'no'} columns"
+    return f"{shape[0] if shape else 'no'} features"
 
 
 class NotThereError(HeadcountError, AttributeError):

@@ -250,8 +250,8 @@ class ItemSource:
 
     @property
     def has_folds(self) -> bool:
-        """True if the classifiers of the folds can score items."""
-        return self.scorer is not None and self.takes != "features"
+        """True if items can be scored by the classifiers of the folds, here or elsewhere."""
+        return self.takes != "features"
 
     def items(self, X: Any, *, by_folds: bool) -> Any:
         """Items of a pool in the form that the model takes.
@@ -469,9 +469,22 @@ class Fitted:
 
     def solve(self, reduced: PoolSamples) -> Solution:
         """Shares of the classes in each sample, as ``predict`` returns them."""
+        self._warn_of_other_scores(reduced.X)
         solution = self.answer(reduced, self.model, by_folds=self.by_folds)
         self.warn_of_failures(solution)
         return solution
+
+    def _warn_of_other_scores(self, X: Any) -> None:
+        """Warn of scores by one classifier where training items have those of the folds."""
+        if not (self.by_folds and isinstance(X, Scored)) or X.folds or self.scorer is None:
+            return
+        if self.scorer.n_folds_ > 1:
+            warn(
+                f"{self.method} learnt from scores by the classifiers of the folds, but X has "
+                "those of one classifier, which may differ: pass the items themselves, or "
+                "scorer.score(items) in place of hc.Scored(scorer.posteriors(items)); "
+                "Scorer(fold_scoring=False) means one classifier throughout."
+            )
 
     def solve_many(self, X: Any, samples: Any = None) -> Solution:
         """Shares in many samples of a pool, with the diagnostics of the solver."""
@@ -539,7 +552,9 @@ class Fitted:
             return None
         if scorer is None:
             if isinstance(X, Scored) and self.tested is not None:
-                return Evidence(self.tested, X.posteriors_of(self.classes))
+                copies = X.folds or (X,)
+                by_folds = np.stack([copy.posteriors_of(self.classes) for copy in copies])
+                return Evidence(self.tested, one_fold_each(by_folds))
             return None
         if not scorer.has_posteriors_ or (isinstance(X, Scored) and not X.folds):
             return None

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headcount.errors import HeadcountError
 from headcount.items.arrays import check_scores
-from headcount.quantifiers.base import Quantifier, ScoringPlan
+from headcount.quantifiers.base import Quantifier, ScoringPlan, with_input_of
 from headcount.quantifiers.likelihood import SLD
 from headcount.scores.scorer import Scorer
 
@@ -199,12 +198,7 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
         return labels
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if self.classifier is None:
-            tags.input_tags.sparse = True
-        elif hasattr(self.classifier, "__sklearn_tags__"):
-            tags.input_tags = get_tags(self.classifier).input_tags
-        return tags
+        return with_input_of(self.classifier, super().__sklearn_tags__())
 
     def _unfitted_quantifier(self) -> Quantifier:
         if self.quantifier is None:

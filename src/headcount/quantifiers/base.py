@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._support.parameters import check_not_negative
@@ -482,6 +483,11 @@ class Quantifier(ShareEstimator):
         check_is_fitted(self, "fitted_")
         return np.asarray(self.fitted_.column_fact("feature_names_in_"))
 
+    def __sklearn_tags__(self) -> Any:
+        return with_input_of(
+            self.get_params(deep=False).get("classifier"), super().__sklearn_tags__()
+        )
+
     # What a method defines.
 
     def _aggregation(self) -> Aggregation:
@@ -592,8 +598,11 @@ class Quantifier(ShareEstimator):
         )
 
     def _predicts_by_folds(self, scorer: Any) -> bool:
-        """True if the classifiers of the folds score the items of `predict`."""
-        scores_by_folds = scorer is not None and scorer.fold_scoring
+        """True if the classifiers of the folds score the items of `predict`.
+
+        Without a scorer, scores by folds are used where `Scored` holds them.
+        """
+        scores_by_folds = scorer is None or scorer.fold_scoring
         return scores_by_folds and self.info.scoring == "folds" and self._learns_from_scores()
 
     def _made(
@@ -663,6 +672,14 @@ class AggregativeQuantifier(Quantifier):
     _: KW_ONLY
     cv: Any = 5
     random_state: Any = None
+
+
+def with_input_of(classifier: Any, tags: Any) -> Any:
+    """Tags of an estimator that accepts what its classifier does; None is the default one."""
+    tags.input_tags.sparse = True
+    if hasattr(classifier, "__sklearn_tags__"):
+        tags.input_tags = get_tags(classifier).input_tags
+    return tags
 
 
 def is_simple(quantifier: Any) -> bool:

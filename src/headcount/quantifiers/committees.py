@@ -28,7 +28,7 @@ from headcount.quantifiers.kernels import KDEyML
 from headcount.quantifiers.likelihood import SLD
 from headcount.quantifiers.matching import DyS, EDy
 from headcount.quantifiers.one_vs_rest import OneVsRest
-from headcount.samples.protocols import UPP
+from headcount.samples.protocols import UPP, draw_samples
 from headcount.samples.samples import Samples
 
 MemberInput = Literal["shared", "posteriors", "own", "folds"]
@@ -194,8 +194,7 @@ class Weighting:
         if protocol is None:
             size = min(_TRIAL_ITEMS, len(training.codes))
             protocol = UPP(n_samples=_TRIAL_SAMPLES, size=size, random_state=seed)
-        trials: Samples = protocol.draw(training.codes, classes=np.arange(training.n_classes))
-        return trials
+        return draw_samples(protocol, training.codes, np.arange(training.n_classes))
 
 
 def _checked_weights(weights: Any, n_members: int) -> NDArray[np.float64]:

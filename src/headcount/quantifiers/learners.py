@@ -20,6 +20,7 @@ from headcount.parts.solvers import AdjustedCount, Solution
 from headcount.parts.training import Training
 from headcount.quantifiers.base import Quantifier, seeded
 from headcount.samples.samples import Samples
+from headcount.scores.folds import check_cv
 from headcount.scores.scorer import Scorer
 
 _OUT_OF_BAG = "oob"
@@ -262,6 +263,7 @@ class QFAC(QF):
                     f"cv is {self.cv!r}; it must be 'oob', a number of folds or a splitter."
                 )
             return Trained(scorer, adjusted, "oob")
+        check_cv(self.cv)
         return Trained(scorer.set_params(cv=self.cv), adjusted, "folds")
 
 

@@ -71,7 +71,7 @@ def check_other_columns(case: Case) -> None:
     """Items with other columns than those of training are refused."""
     case.require_scores()
     refuses(
-        "^X has 2 columns, but had 3 columns when the classifier was fitted",
+        r"^X has 2 features, but \w+ is expecting 3 features as input",
         lambda: case.fitted.predict(pool(case.n_classes)[:, :2]),
     )
 

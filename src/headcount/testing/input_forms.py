@@ -148,11 +148,8 @@ def check_scores_after_items(case: Case) -> None:
         )
         return
     scorer: Any = quantifier.fitted_.scorer
-    scores, drawn_samples = scorer.posteriors(new), samples()
-    if case.simulates or quantifier.fitted_.by_folds:
-        scores = scorer.fold_posteriors(new).reshape(-1, case.n_classes)
-        drawn_samples = drawn_samples.over(len(scores))
-    shares = quantifier.predict_many(Scored(scores), drawn_samples)
+    drawn_samples = samples()
+    shares = quantifier.predict_many(scorer.score(new, predictions=True), drawn_samples)
     expected = quantifier.predict_many(new, samples())
     members: Any = vars(quantifier).get("members_", ())
     if case.simulates and len({member.info.scoring for member in members}) > 1:

@@ -207,10 +207,11 @@ def check_input_is_unchanged(case: Case) -> None:
 
 
 def check_random_state(case: Case) -> None:
-    """Equal random seeds, of any kind, give equal shares."""
+    """Equal random seeds, of any kind, give equal shares; None is a fixed seed."""
     X, y = labelled(case.n_classes)
     new = pool(case.n_classes)
     sources: list[Callable[[], Any]] = [
+        lambda: None,
         lambda: 3,
         lambda: np.random.default_rng(3),
         lambda: np.random.RandomState(3),
