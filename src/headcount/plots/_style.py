@@ -239,7 +239,7 @@ def open_canvas(
     labels = check_labels(labels)
     if ax is not None:
         return Canvas(ax, None, None, None, labels)
-    from matplotlib.figure import Figure
+    from headcount.plots._notebook import ShownAxes, ShownFigure
 
     if legend:
         texts = [labels.get(name, name) for name in legend]
@@ -247,8 +247,8 @@ def open_canvas(
         columns = legend_columns(texts, _LEGEND * width, _SMALL, handle)
         height += math.ceil(len(legend) / columns) * 1.35 * _SMALL / _INCH
     # Not created by pyplot, which would keep a reference and may need a display.
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return Canvas(figure.add_subplot(), figure, _TEXT, _SMALL, labels)
+    figure = ShownFigure(figsize=(width, height), layout="constrained")
+    return Canvas(figure.add_subplot(axes_class=ShownAxes), figure, _TEXT, _SMALL, labels)
 
 
 def check_labels(labels: Any) -> Mapping[str, str]:
@@ -269,12 +269,13 @@ def open_panels(
     n: int, across: int, width: float, labels: Mapping[str, str] | None = None
 ) -> tuple[Figure, list[Canvas]]:
     """Create a figure with n square axes, filled row by row."""
-    from matplotlib.figure import Figure
+    from headcount.plots._notebook import ShownAxes, ShownFigure
 
     down = math.ceil(n / across)
     side = (width - 0.6) / across
-    figure = Figure(figsize=(width, 0.45 + down * (side + 0.12)), layout="constrained")
-    axes = [figure.add_subplot(down, across, i + 1) for i in range(n)]
+    size = (width, 0.45 + down * (side + 0.12))
+    figure = ShownFigure(figsize=size, layout="constrained")
+    axes = [figure.add_subplot(down, across, i + 1, axes_class=ShownAxes) for i in range(n)]
     return figure, [Canvas(ax, figure, _TEXT, _SMALL, check_labels(labels)) for ax in axes]
 
 

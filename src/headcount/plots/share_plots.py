@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _ZERO: dict[str, Any] = {
     "color": FAINT, "linewidth": 0.8, "linestyle": (0, (4, 3)), "zorder": 0.5,
 }  # fmt: skip
+_DOUBTFUL = "do not rely on it"
 _MOST_BANDS = 4  # with more methods only the lines are drawn
 
 
@@ -378,6 +379,7 @@ def by_group(
     positive: Any = None,
     line: bool = True,
     compared: Sequence[str] = (),
+    doubtful: Collection[Any] = (),
     labels: Mapping[str, str] | None = None,
     ax: Axes | None = None,
     width: float = 5.0,
@@ -396,6 +398,8 @@ def by_group(
         a point and an interval for each.
     compared : sequence of str, default=()
         Further columns of shares of a single class, to be compared with the first.
+    doubtful : collection, default=()
+        Groups that are marked as not to be relied on.
     labels : mapping of str to str, default=None
         Texts to show instead of others: names of methods and classes, labels of axes.
     ax : matplotlib Axes, default=None
@@ -419,7 +423,9 @@ def by_group(
     classes, groups = names_in_order(table, "class"), names_in_order(table, "group")
     with_reference = "reference" in table.columns
     named = classes if len(classes) > 1 or compared else []
+    unsure = [place for place, name in enumerate(groups) if name in set(map(str, doubtful))]
     names = [*named, *compared, *(["reference"] if with_reference else [])]
+    names += [_DOUBTFUL] if unsure else []
     canvas = open_canvas(ax, width, _HEIGHT, legend=names, labels=labels, lines=line)
     symbols: dict[str, Artist] = {}
     for i, (name, style) in enumerate(method_styles(classes).items()):
@@ -448,6 +454,16 @@ def by_group(
     _name_groups(canvas, groups, width)
     if "reference" in symbols:
         symbols["reference"] = symbols.pop("reference")  # last in the legend
+    for place in unsure:
+        symbols[_DOUBTFUL] = canvas.ax.axvspan(
+            place - 0.5,
+            place + 0.5,
+            facecolor=PALE,
+            edgecolor="white",
+            hatch="//",
+            alpha=0.6,
+            zorder=0,
+        )
     canvas.legend(symbols)
     return canvas.ax
 
