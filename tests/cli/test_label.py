@@ -281,3 +281,36 @@ def test_columns_of_the_same_name_are_kept_apart(here, call):
     assert call(*label)[0] == 0
     table = pl.read_csv("p.csv")
     assert {"row of NEW", "label of NEW", "row", "label"} <= set(table.columns)
+
+
+def test_labels_of_people_are_never_overwritten(here, call):
+    plan = ["label", "new.csv", "--model", "m.skops", "--budget", 50, "--output", "plan.csv"]
+    assert call(*plan)[0] == 0
+    assert call(*plan)[0] == 0  # nobody has filled it in
+    filled("plan.csv", "plan.csv")
+    before = (here / "plan.csv").read_bytes()
+    code, _, err = call(*plan)
+    assert code == 2
+    assert "has 50 labels, which would be lost" in err
+    assert (here / "plan.csv").read_bytes() == before
+    code, _, err = call(*plan[:-1], "train.csv")
+    assert code == 2
+    assert "is not a table of rows to label" in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [*ESTIMATE, "--output", "new.csv"],
+        ["estimate", "new.csv", "--train", "train.csv", "--target", "late", "--output",
+         "./train.csv"],
+        ["label", "new.csv", "--model", "m.skops", "--budget", 50, "--output", "new.csv"],
+        ["backtest", "known.csv", "--target", "late", "--by", "month", "--output", "known.csv"],
+    ],
+)  # fmt: skip
+def test_no_input_is_overwritten(here, call, arguments):
+    before = {file.name: file.read_bytes() for file in here.iterdir()}
+    code, _, err = call(*arguments)
+    assert code == 2
+    assert "would be lost" in err
+    assert {file.name: file.read_bytes() for file in here.iterdir()} == before

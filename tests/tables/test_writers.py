@@ -8,7 +8,7 @@ import pytest
 from headcount.errors import HeadcountError
 from headcount.tables.readers import open_table, write_table
 
-TRICKS = ["=cmd|' /C calc'!A0", "+1+1", "-1", "@SUM(A1)", "../../etc/passwd", "\x1b[31mred"]
+TRICKS = ["=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(A1)", "../../etc/passwd", "\x1b[31mred"]
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv"])

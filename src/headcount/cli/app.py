@@ -6,6 +6,7 @@ options, or an application of Typer for several commands under one name.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
@@ -17,7 +18,7 @@ from headcount.cli.accuracy import accuracy
 from headcount.cli.estimate import backtest, estimate, label
 from headcount.cli.judge import judge
 from headcount.cli.monitor import monitor
-from headcount.cli.options import JSON, as_json
+from headcount.cli.options import JSON, as_json, examples
 from headcount.cli.statistics import statistics
 from headcount.errors import HeadcountError
 
@@ -60,17 +61,42 @@ def _loaded(entry: EntryPoint) -> Any:
 app = typer.Typer(
     name="headcount",
     cls=_Commands,
-    help="How much of each class is in a set of items nobody has labelled.",
+    help="Estimate the share of each class among items nobody has labelled.",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(estimate)
-app.command()(backtest)
-app.command()(label)
-app.command()(judge)
-app.command()(accuracy)
-app.add_typer(monitor)
-app.add_typer(statistics)
+_EVERYDAY = "Everyday"
+_commands: dict[Callable[..., Any], tuple[str, ...]] = {
+    estimate: (
+        "estimate new.csv --train labelled.csv --target label --report report.html",
+        "estimate new.csv --train labelled.csv --target label --by month --save m.skops",
+        "estimate new.csv --model m.skops --labelled to-label.csv",
+    ),
+    backtest: (
+        "backtest labelled.csv --target label --by month",
+        "backtest labelled.csv --target label --by site --report backtest.html",
+        "backtest scored.csv --target label --by month --scores",
+    ),
+    label: (
+        "label new.csv --model m.skops --precision 0.03 --output to-label.csv",
+        "label new.csv --model m.skops --budget 200 --by month --output to-label.xlsx",
+        "label new.csv --model m.skops --budget 100 --show text --output to-label.csv",
+    ),
+    judge: (
+        "judge items.csv --verdict judge --gold human",
+        "judge items.csv --verdict judge --gold human --by model --report judge.html",
+        "judge items.csv --verdict score --gold human --calibration past.csv",
+    ),
+    accuracy: (
+        "accuracy new.csv --reference labelled.csv --target label",
+        "accuracy new.csv --reference labelled.csv --target label --metric f1 --by week",
+        "accuracy new.csv --reference labelled.csv --target label --report accuracy.html",
+    ),
+}
+for _command, _calls in _commands.items():
+    app.command(epilog=examples(*_calls), rich_help_panel=_EVERYDAY)(_command)
+app.add_typer(monitor, rich_help_panel=_EVERYDAY)
+app.add_typer(statistics, rich_help_panel="Large data")
 
 
 def _version(is_asked: bool) -> None:
@@ -93,7 +119,10 @@ def _start(
         typer.echo(context.get_help())
 
 
-@app.command()
+@app.command(
+    epilog=examples("methods", "methods --json", "estimate --help"),
+    rich_help_panel="Research",
+)
 def methods(json: JSON = False) -> str:
     """List the methods."""
     import headcount as hc

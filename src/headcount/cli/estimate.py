@@ -12,7 +12,7 @@ from headcount.cli.options import (
     CLUSTER,
     DATE_COLUMN,
     DATE_ORDER,
-    GROUPS,
+    HISTORY,
     JSON,
     LEARNING,
     LEVEL,
@@ -47,6 +47,7 @@ METHOD_NAME = Annotated[
     str,
     typer.Option(
         "--method",
+        metavar="NAME",
         help="See headcount methods; auto combines strong ones.",
         rich_help_panel=METHOD,
     ),
@@ -55,13 +56,17 @@ CLASSIFIER = Annotated[
     str,
     typer.Option(
         "--classifier",
+        metavar="NAME",
         help="Classifier of the columns: logistic, forest, boosting, or auto for the best of "
         "logistic and boosting by log loss.",
         rich_help_panel=METHOD,
     ),
 ]
 TITLE = Annotated[
-    str | None, typer.Option("--title", help="Heading of the page.", rich_help_panel=RESULTS)
+    str | None,
+    typer.Option(
+        "--title", metavar="TEXT", help="Heading of the page.", rich_help_panel=RESULTS
+    ),
 ]
 
 
@@ -78,6 +83,7 @@ def estimate(
         list[str] | None,
         typer.Option(
             "--train",
+            metavar="TABLE",
             help="Table of labelled items to learn from; repeatable. Without it, rows of NEW "
             "with a label are learnt from, and the others counted.",
             rich_help_panel=LEARNING,
@@ -87,6 +93,7 @@ def estimate(
         list[str] | None,
         typer.Option(
             "--scores",
+            metavar="TABLE",
             help="Instead of --train: a table of labelled items with a classifier's "
             "posteriors, made out-of-sample, in a column for each class, or in one for the "
             "positive class. NEW then has the same columns.",
@@ -97,6 +104,7 @@ def estimate(
         Path | None,
         typer.Option(
             "--model",
+            metavar="FILE",
             help="Instead of --train: a file that --save wrote.",
             rich_help_panel=LEARNING,
         ),
@@ -105,6 +113,7 @@ def estimate(
         str | None,
         typer.Option(
             "--target",
+            metavar="COLUMN",
             help="Column of the labels, in the labelled table, or a pattern of columns of tags "
             'such as "tag_*".',
             rich_help_panel=LEARNING,
@@ -113,22 +122,15 @@ def estimate(
     by: BY = None,
     date_column: DATE_COLUMN = None,
     date_order: DATE_ORDER = None,
-    history: Annotated[
-        str,
-        typer.Option(
-            "--history",
-            help="Rely on what held in labelled months or groups: auto, yes (there must be "
-            "some) or no (assume that only the mix of the classes changes).",
-            rich_help_panel=METHOD,
-        ),
-    ] = "auto",
+    history: HISTORY = "auto",
     leave_out: LEAVE_OUT = None,
     labelled: Annotated[
         Path | None,
         typer.Option(
             "--labelled",
+            metavar="TABLE",
             help="Labels of some rows of NEW: the table of headcount label, filled in. The "
-            "shares then hold whatever has changed.",
+            "shares are then valid whatever has changed.",
             rich_help_panel=LEARNING,
         ),
     ] = None,
@@ -154,7 +156,10 @@ def estimate(
     save: Annotated[
         Path | None,
         typer.Option(
-            "--save", help="Write the fitted model, for --model.", rich_help_panel=RESULTS
+            "--save",
+            metavar="FILE",
+            help="Write the fitted model, for --model.",
+            rich_help_panel=RESULTS,
         ),
     ] = None,
     json: JSON = False,
@@ -169,10 +174,11 @@ def estimate(
         ),
     ] = False,
 ) -> tuple[str, int]:
-    """Estimate the share of each class among new items, with intervals."""
+    """Estimate the share of each class, with intervals."""
     # Before anything heavy is imported.
     check_inputs(new, train, scores)
-    check_outputs(output, report, save)
+    sources = (new, train, scores, model, labelled)
+    check_outputs(output, report, save, sources=sources)
     from headcount.tables.from_tables import analyse, analyse_files
 
     if all(name.lower().endswith(STATISTICS_ENDING) for name in new):
@@ -227,17 +233,12 @@ def backtest(
         ),
     ],
     target: Annotated[
-        str, typer.Option("--target", help="Column of the labels.", rich_help_panel=LEARNING)
-    ],
-    by: Annotated[
-        str | None,
+        str,
         typer.Option(
-            "--by",
-            help="Groups: a column, or year, quarter, month, week or day. By default the "
-            "periods of the only column of dates.",
-            rich_help_panel=GROUPS,
+            "--target", metavar="COLUMN", help="Column of the labels.", rich_help_panel=LEARNING
         ),
-    ] = None,
+    ],
+    by: BY = None,
     date_column: DATE_COLUMN = None,
     date_order: DATE_ORDER = None,
     scores: Annotated[
@@ -259,9 +260,9 @@ def backtest(
     title: TITLE = None,
     json: JSON = False,
 ) -> str:
-    """Estimate labelled months or groups as if they were new, and compare with the truth."""
+    """Test the estimates on labelled months or groups."""
     check_inputs(labelled)
-    check_outputs(output, report)
+    check_outputs(output, report, sources=[labelled])
     from headcount.tables.backtests import backtest as run
     from headcount.tables.readers import write_table
 
@@ -295,19 +296,30 @@ def label(
     model: MODEL,
     output: Annotated[
         Path,
-        typer.Option("--output", help="Table of the rows to label; .csv, .xlsx or another."),
+        typer.Option(
+            "--output",
+            metavar="FILE",
+            help="Table of the rows to label; .csv, .xlsx or another.",
+        ),
     ],
     precision: Annotated[
         float | None,
-        typer.Option("--precision", help="Half the width that intervals should have, as 0.01."),
+        typer.Option(
+            "--precision",
+            metavar="X",
+            help="Half the width that intervals should have, as 0.01.",
+        ),
     ] = None,
     budget: Annotated[
-        int | None, typer.Option("--budget", help="Instead of --precision: number of labels.")
+        int | None,
+        typer.Option("--budget", metavar="N", help="Instead of --precision: number of labels."),
     ] = None,
     positive: Annotated[
         str | None,
         typer.Option(
-            "--positive", help="The only class whose share matters; all classes by default."
+            "--positive",
+            metavar="CLASS",
+            help="The only class whose share matters; all classes by default.",
         ),
     ] = None,
     by: BY = None,
@@ -318,7 +330,7 @@ def label(
             "--show",
             metavar="COLUMN",
             help="Column of NEW that people need to see to label a row; repeatable. All "
-            "columns by default, but for those that hold scores or labels.",
+            "columns by default, except those that hold scores or labels.",
         ),
     ] = None,
     level: LEVEL = 0.95,
@@ -326,10 +338,13 @@ def label(
     separator: SEPARATOR = None,
     json: JSON = False,
 ) -> str:
-    """Choose rows to label, at random, so that few labels buy much precision."""
-    check_outputs(output)
+    """Choose new items to label, at random."""
+    check_outputs(output, sources=(new, model))
     from headcount.tables.from_tables import plan_labels
+    from headcount.tables.label_columns import check_unlabelled
     from headcount.tables.readers import write_table
+
+    check_unlabelled(output)
 
     plan, table = plan_labels(
         new,
@@ -344,6 +359,7 @@ def label(
         random_state=seed,
         separator=plain_separator(separator),
     )
+    check_unlabelled(output)  # again, as people may have begun meanwhile
     write_table(table, output)
     if json:
         return as_json(plan.to_dict() | {"output": str(output)})

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
+from headcount._support.text import escaped
 from headcount.cli.options import DONE, FAILED, INTERRUPTED, WRONG
 from headcount.errors import HeadcountError
 
@@ -31,10 +33,11 @@ def execute(arguments: Sequence[str] | None = None) -> int:
             result = _invoke(arguments)
             text, code = result if isinstance(result, tuple) else (result, DONE)
             if isinstance(text, str):
-                sys.stdout.write(f"{text}\n")
-            sys.stdout.flush()
+                _print(text, sys.stdout)
+            if sys.stdout is not None:
+                sys.stdout.flush()
         for note in notes:
-            sys.stderr.write(f"note: {note}\n")
+            _print(f"note: {note}", sys.stderr)
     except KeyboardInterrupt:
         return _end("Interrupted: nothing was left half-written.", INTERRUPTED)
     except BrokenPipeError:
@@ -71,7 +74,10 @@ def _explained(error: Exception) -> tuple[str, int]:
         return _with_options(str(error)), WRONG
     if hasattr(error, "format_message"):  # a call that the parser refused
         message = error.format_message().strip().rstrip(".")
-        return f"{message}: see headcount --help.", WRONG
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "headcount"
+        joint = " See" if message.endswith("?") else ": see"
+        return f"{message}{joint} {command} --help.", WRONG
     if isinstance(error, OSError):
         _discard_output()
         what = f" to {error.filename!r}" if error.filename else ""
@@ -93,15 +99,29 @@ def _with_options(sentence: str) -> str:
 
 
 def _end(sentence: str, code: int) -> int:
-    sys.stderr.write(f"headcount: {' '.join(sentence.split())}\n")
+    _print(f"headcount: {' '.join(sentence.split())}", sys.stderr)
     return code
+
+
+def _print(text: str, stream: TextIO | None) -> None:
+    """Write a text without control characters, and with those that its encoding has."""
+    if stream is None:  # closed by the caller, who does not want it
+        return
+    text, encoding = escaped(text), stream.encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = "".join(
+            sign if sign.encode(encoding, "ignore") else json.dumps(sign)[1:-1] for sign in text
+        )
+    stream.write(f"{text}\n")
 
 
 def _discard_output() -> None:
     """Keep Python from writing the rest of the output again at its end."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
+    except (OSError, ValueError, AttributeError):
         return
 
 

@@ -1,15 +1,20 @@
-"""Exit codes of the command."""
+"""Options that several commands share, and exit codes."""
 
 from __future__ import annotations
 
 import json as json_text
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from headcount._support.files import TABLE_ENDINGS, check_writable, input_files
+from headcount._support.files import (
+    TABLE_ENDINGS,
+    check_other_file,
+    check_writable,
+    input_files,
+)
 
 DONE, FAILED, WRONG, UNRELIABLE, INCOMPLETE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 ALERT = UNRELIABLE
@@ -23,10 +28,12 @@ RESULTS = "Results"
 STATISTICS_ENDING = ".hcs"
 
 BY = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--by",
-        help="Also by group: a column, or year, quarter, month, week or day.",
+        metavar="COLUMN",
+        help="Also by group: a column, or year, quarter, month, week or day; repeat it for "
+        "each combination of columns.",
         rich_help_panel=GROUPS,
     ),
 ]
@@ -34,6 +41,7 @@ CLUSTER = Annotated[
     str | None,
     typer.Option(
         "--cluster",
+        metavar="COLUMN",
         help="Column of clusters, such as authors or conversations.",
         rich_help_panel=GROUPS,
     ),
@@ -42,6 +50,7 @@ DATE_COLUMN = Annotated[
     str | None,
     typer.Option(
         "--date-column",
+        metavar="COLUMN",
         help="Column of the dates, for --by month and other periods.",
         rich_help_panel=GROUPS,
     ),
@@ -50,37 +59,56 @@ DATE_ORDER = Annotated[
     str | None,
     typer.Option(
         "--date-order",
-        help="Order in dates such as 03/04/2024: day-first or month-first; found by default.",
+        metavar="ORDER",
+        help="Order in dates such as 03/04/2024: day-first or month-first; else detected.",
         rich_help_panel=GROUPS,
     ),
 ]
-JSON = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=RESULTS)]
+HISTORY = Annotated[
+    str,
+    typer.Option(
+        "--history",
+        metavar="auto|yes|no",
+        help="Rely on what held in labelled months or groups: auto, yes (there must be "
+        "some) or no (assume that only the mix of the classes changes).",
+        rich_help_panel=METHOD,
+    ),
+]
+JSON = Annotated[
+    bool, typer.Option("--json", help="Print machine-readable JSON.", rich_help_panel=RESULTS)
+]
 LEVEL = Annotated[
-    float, typer.Option("--level", help="Level of the intervals.", rich_help_panel=METHOD)
+    float,
+    typer.Option("--level", metavar="LEVEL", help="Confidence level.", rich_help_panel=METHOD),
 ]
 MODEL = Annotated[
-    Path, typer.Option("--model", help="File that headcount estimate --save wrote.")
+    Path,
+    typer.Option("--model", metavar="FILE", help="File that headcount estimate --save wrote."),
 ]
 OUTPUT = Annotated[
     Path | None,
     typer.Option(
         "--output",
-        help="Write the table as .csv, .tsv, .parquet, .feather or .jsonl.",
+        metavar="FILE",
+        help="Write the table: .csv, .tsv, .xlsx, .parquet, .feather or .jsonl.",
         rich_help_panel=RESULTS,
     ),
 ]
 REPORT = Annotated[
     Path | None,
-    typer.Option("--report", help="Write a shareable page, as HTML.", rich_help_panel=RESULTS),
+    typer.Option(
+        "--report", metavar="FILE", help="Write an HTML report.", rich_help_panel=RESULTS
+    ),
 ]
 SEED = Annotated[
-    int, typer.Option("--seed", min=0, help="Random seed.", rich_help_panel=METHOD)
+    int, typer.Option("--seed", metavar="N", min=0, help="Random seed.", rich_help_panel=METHOD)
 ]
 SEPARATOR = Annotated[
     str | None,
     typer.Option(
         "--separator",
-        help="Separator of columns in CSV files; found by default.",
+        metavar="CHAR",
+        help="Separator of columns in CSV files; detected by default.",
         rich_help_panel=GROUPS,
     ),
 ]
@@ -88,16 +116,24 @@ STRICT = Annotated[
     bool,
     typer.Option(
         "--strict",
-        help="Exit with code 3 if a result is not to be relied on.",
+        help="Exit with code 3 if a result cannot be relied on.",
         rich_help_panel=RESULTS,
     ),
 ]
 WEIGHT = Annotated[
     str | None,
     typer.Option(
-        "--weight", help="Column of survey weights of the items.", rich_help_panel=GROUPS
+        "--weight",
+        metavar="COLUMN",
+        help="Column of survey weights of the items.",
+        rich_help_panel=GROUPS,
     ),
 ]
+
+
+def examples(*commands: str) -> str:
+    """Text below the help of a command: calls to copy."""
+    return "\n\n".join(["Examples:", *(f"headcount {command}" for command in commands)])
 
 
 def plain_separator(text: str | None) -> str | None:
@@ -112,9 +148,21 @@ def check_inputs(*sources: Sequence[str] | None) -> None:
 
 
 def check_outputs(
-    output: Path | None, report: Path | None = None, save: Path | None = None
+    output: Path | None,
+    report: Path | None = None,
+    save: Path | None = None,
+    *,
+    sources: Iterable[Any] = (),
 ) -> None:
-    """Raise an error if a file cannot be written, before anything heavy is imported."""
+    """Raise an error if a file cannot be written, or is one of the sources.
+
+    Sources are paths, lists of them, or None. Nothing heavy has been imported yet.
+    """
+    paths = [
+        path
+        for source in sources
+        for path in (source if isinstance(source, list) else [source])
+    ]
     for path, option, endings in (
         (output, "--output", TABLE_ENDINGS),
         (report, "--report", (".html", ".htm")),
@@ -122,10 +170,11 @@ def check_outputs(
     ):
         if path is not None:
             check_writable(path, option, endings)
+            check_other_file(path, option, [source for source in paths if source is not None])
 
 
 def as_json(content: Any) -> str:
-    """Plain values as text that machines read."""
+    """Plain values as JSON."""
     return json_text.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)
 
 

@@ -447,7 +447,10 @@ class Analysis(Result):
             if self.overall.truth is None:
                 frame = frame.drop("reference")
             frame = frame.filter(pl.col("group").is_not_null())
-            return plots.by_group(frame, positive=positive, line=self.ordered, ax=ax)
+            doubtful = [plain(item.name) for item in self.broken_groups]
+            return plots.by_group(
+                frame, positive=positive, line=self.ordered, doubtful=doubtful, ax=ax
+            )
         if self.overall.truth is None:
             frame = frame.with_columns(reference=self.training)
         return plots.bars(frame, ax=ax)

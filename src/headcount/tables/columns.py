@@ -20,7 +20,10 @@ from headcount.errors import HeadcountError
 ORDERS = ("day-first", "month-first")
 """Orders of day and month in dates such as 03/04/2024."""
 
-_TIMES = ("", " %H:%M", " %H:%M:%S%.f")
+_TIMES = (
+    "", " %H:%M", " %H:%M:%S%.f", " %I:%M %p", " %I:%M:%S %p", " %I:%M%p", " %H.%M",
+    " %H.%M.%S",
+)  # fmt: skip
 # Formats with one meaning.
 _CLEAR = (
     "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M",
@@ -29,7 +32,14 @@ _CLEAR = (
     *(f"%d.%m.%Y{time}" for time in _TIMES), "%d.%m.%y",
     "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y",
     "%d %b %Y %H:%M", "%d %b %Y %H:%M:%S", "%b %Y", "%B %Y", "%Y-%m", "%Y/%m", "%Y%m%d",
+    *(f"%Y-%m-%d{time}" for time in _TIMES[3:]),
 )  # fmt: skip
+# Months with a year of two or four digits, and quarters.
+_MONTHS = (
+    "%b %Y", "%B %Y", "%b-%y", "%b-%Y", "%b %y", "%B-%y", "%B-%Y", "%B %y",
+)  # fmt: skip
+_NAMED_MONTH = r"^\s*\p{L}{3,9}[- ]'?(\d{2}|\d{4})\s*$"
+_QUARTER, _IN_QUARTERS = r"^\s*(\d{4})[-\s]?[Qq]([1-4])\s*$", "quarters"
 # Formats in which day and month can be mistaken for each other, by order.
 _ORDERED = {
     order: [
@@ -43,7 +53,7 @@ _EPOCHS = {"seconds since 1970": 1_000_000, "milliseconds since 1970": 1_000}
 _FIRST_YEAR, _LAST_YEAR = 1990, 2100
 _NAME_OF_TIME = re.compile(r"(?i)date|time|stamp|epoch|day|created|updated|(^|[_\W])(ts|at)$")
 # Formats without a day, which chrono needs.
-_DAYLESS = {"%Y-%m", "%Y/%m", "%b %Y", "%B %Y"}
+_DAYLESS = {"%Y-%m", "%Y/%m", "%b %Y", "%B %Y", "%Y%m", *_MONTHS}
 
 
 @dataclass(frozen=True)
@@ -90,19 +100,24 @@ def find_date_form(
         return _form_of_numbers(present, wanted)
     if values.dtype != pl.String:
         return None
+    return _form_of_texts(present, order, wanted)
+
+
+def _form_of_texts(texts: pl.Series, order: str | None, wanted: bool) -> DateForm | None:
+    head = texts.head(20)
+    for pattern, forms in ((_NAMED_MONTH, _MONTHS), (_QUARTER, (_IN_QUARTERS,))):
+        if head.str.contains(pattern).all():
+            form = _fitting(texts, forms)
+            return None if form is None else DateForm(form)
     # Most columns of texts are excluded at once: dates have at least four digits.
-    head = present.head(20)
     if 2 * int((head.str.count_matches(r"\d") < 4).sum()) > len(head):
         return None
-    form = _fitting(present, _CLEAR)
-    if form == "%Y%m%d" and not _are_years(present):
-        form = None
-    if form is not None:
+    form = _fitting(texts, _CLEAR)
+    if form is not None and (form != "%Y%m%d" or _are_years(texts)):
         return DateForm(form)
-    digits = present.str.contains(r"^\d{10}(\d{3})?(\.\d+)?$")
-    if digits.all():
-        return _form_of_numbers(present.cast(pl.Float64), wanted)
-    return _ordered_form(present, order)
+    if texts.str.contains(r"^(\d{6}|\d{10}(\d{3})?(\.\d+)?)$").all():
+        return _form_of_numbers(texts.cast(pl.Float64), wanted)
+    return _ordered_form(texts, order)
 
 
 def read_dates(values: pl.Series, form: str) -> pl.Series:
@@ -120,8 +135,12 @@ def read_dates(values: pl.Series, form: str) -> pl.Series:
     if values.dtype.is_numeric():
         values = values.cast(pl.Int64, strict=False)
     texts = values.cast(pl.String)
+    if form == _IN_QUARTERS:
+        year, quarter = (texts.str.extract(_QUARTER, part) for part in (1, 2))
+        first_month = (3 * quarter.cast(pl.Int64) - 2).cast(pl.String)
+        texts, form = year + "-" + first_month, "%Y-%m"
     if form in _DAYLESS:
-        texts, form = texts + " 1", f"{form} %d"
+        texts, form = texts.str.strip_chars().str.replace("'", "") + " 1", f"{form} %d"
     times = texts.str.to_datetime(form, strict=False, time_unit="us").dt.replace_time_zone(None)
     # A year of one or two digits is part of another format.
     clear = pl.when(pl.col(times.name).dt.year() >= 1000).then(pl.col(times.name))
@@ -171,6 +190,8 @@ def _form_of_numbers(numbers: pl.Series, wanted: bool) -> DateForm | None:
         return DateForm("%Y%m%d")
     if not (wanted or _NAME_OF_TIME.search(numbers.name)):
         return None
+    if _are_years(numbers, 100) and read_dates(numbers, "%Y%m").null_count() == 0:
+        return DateForm("%Y%m")
     for form in _EPOCHS:
         years = read_dates(numbers, form).dt.year()
         if _all_between(years, _FIRST_YEAR, _LAST_YEAR):
@@ -178,9 +199,9 @@ def _form_of_numbers(numbers: pl.Series, wanted: bool) -> DateForm | None:
     return None
 
 
-def _are_years(values: pl.Series) -> bool:
-    """True for whole numbers of eight digits that start with a plausible year."""
-    numbers = values.cast(pl.Int64, strict=False) // 10_000
+def _are_years(values: pl.Series, rest: int = 10_000) -> bool:
+    """True for whole numbers that start with a plausible year, divided by the rest."""
+    numbers = values.cast(pl.Int64, strict=False) // rest
     return _all_between(numbers, 1900, _LAST_YEAR)
 
 

@@ -18,7 +18,7 @@ from headcount._support.versions import versions
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.estimates.estimate import Estimate
 from headcount.estimates.estimation import EstimateOptions, estimate_groups, estimate_pool
-from headcount.estimates.labels.from_labels import check_enough, check_labelled_rows
+from headcount.estimates.labels.from_labels import check_labelled_rows
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.estimates.statistics.needed_parts import Numbered, number_groups
 from headcount.estimates.statistics.statistics import Statistics
@@ -42,6 +42,8 @@ from headcount.tables.words import method_facts, plain
 
 # Bins of the posteriors of a class.
 _BINS = 20
+# Groups that a warning names.
+_NAMED = 5
 
 Value = TypeVar("Value")
 
@@ -142,23 +144,20 @@ class TableItems:
     ) -> tuple[list[Slice], bool, tuple[str, ...]]:
         """All items and each group, True if these are a sequence, and warnings."""
         classes, groups = self.quantifier.classes_, self.groups
-        if self.labelled is not None:
-            rows = check_labelled_rows(self.labelled, groups.samples.n_pool)
-            for name, items in zip(groups.names[1:], list(groups.samples)[1:], strict=True):
-                n_labels = int(np.isin(rows, items).sum())
-                check_enough(n_labels, len(classes), f"group {plain(name)!r}")
-        estimates, caught = caught_warnings(
-            lambda: estimate_pool(
-                self.quantifier.fitted_,
-                self.pool,
-                groups.samples,
-                EstimateOptions(random_state=random_state, groups=groups.names),
-                labelled=self.labelled,
-                design=self.design,
-                weights=self.weights,
-                clusters=self.clusters,
+        few = self._groups_with_few_labels()
+        chosen = [place for place in range(len(groups.names)) if place not in few]
+        estimates, caught = caught_warnings(lambda: self._estimates(chosen, random_state))
+        if few:
+            alone = replace(self, labelled=None, design=None)
+            without, _ = caught_warnings(lambda: alone._estimates(few, random_state))
+            by_place = dict(zip(chosen + few, [*estimates, *without], strict=True))
+            estimates = [by_place[place] for place in range(len(groups.names))]
+            names = ", ".join(str(plain(groups.names[place])) for place in few[:_NAMED])
+            more = f" and {len(few) - _NAMED} more" if len(few) > _NAMED else ""
+            caught += (
+                f"Groups with fewer labels than classes are estimated without them: {names}"
+                f"{more}.",
             )
-        )
         codes = None
         if self.truth is not None:
             codes = encode_labels(self.truth, name="truth", classes=classes)[1]
@@ -166,6 +165,42 @@ class TableItems:
         truths = _shares(codes, groups.samples, len(classes))
         slices = make_slices(groups.names, estimates, level, counted, truths)
         return slices, groups.ordered, caught
+
+    def _groups_with_few_labels(self) -> list[int]:
+        """Places of groups with too few labels to estimate their shares from them."""
+        groups = self.groups
+        if self.labelled is None:
+            return []
+        rows = check_labelled_rows(self.labelled, groups.samples.n_pool)
+        least = max(len(self.quantifier.classes_), 2)
+        return [
+            place
+            for place, items in enumerate(groups.samples)
+            if place and int(np.isin(rows, items).sum()) < least
+        ]
+
+    def _estimates(self, places: list[int], random_state: Any) -> list[Estimate]:
+        """Estimates of some of the groups."""
+        groups = self.groups
+        samples = groups.samples
+        if len(places) < len(groups.names):
+            arrays = list(samples)
+            samples = Samples.from_arrays(
+                [arrays[place] for place in places], n_pool=samples.n_pool
+            )
+        names = tuple(groups.names[place] for place in places)
+        return list(
+            estimate_pool(
+                self.quantifier.fitted_,
+                self.pool,
+                samples,
+                EstimateOptions(random_state=random_state, groups=names),
+                labelled=self.labelled,
+                design=self.design,
+                weights=self.weights,
+                clusters=self.clusters,
+            )
+        )
 
     def histograms(self, shares: NDArray[np.float64]) -> tuple[ScoreHistogram, ...]:
         """Posteriors of each class, compared with the mixture of the estimated shares."""

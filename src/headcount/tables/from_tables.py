@@ -15,6 +15,7 @@ from headcount._support.files import input_files
 from headcount._support.parameters import check_choice, check_fraction
 from headcount.errors import HeadcountError
 from headcount.estimates.backtest import TooFewGroupsError
+from headcount.estimates.changes import Changes
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.estimates.statistics.statistics import Statistics
 from headcount.estimates.statistics.warehouse import cells_query
@@ -25,6 +26,7 @@ from headcount.tables.backtests import (
     find_groups,
     has_history,
     model_backtest,
+    no_groups,
     usual_drift,
     with_history,
 )
@@ -63,6 +65,9 @@ STATISTICS_ENDING = ".hcs"
 _MOST_ROWS_KEPT = 1_000_000
 # Probability of blaming any column although only the mix changed.
 _BLAME_LEVEL = 0.05
+# Parts of the items that a column must change in to be named if the test does not reject, and
+# to be evidence against the assumption by itself.
+_LARGE_CHANGE, _OTHER_COLUMN = 0.2, 0.5
 # Files of statistics that a result names.
 _MOST_NAMES = 6
 
@@ -74,7 +79,7 @@ def analyse(
     scores: Any = None,
     model: Any = None,
     target: str | None = None,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     date_column: str | None = None,
     method: str = "auto",
     classifier: Any = "logistic",
@@ -116,9 +121,9 @@ def analyse(
         Column of the labels, in `train` or `scores`. A pattern such as ``tag_*`` names several
         columns of `train` with 1 or 0, true or false, yes or no: tags, of which an item may
         have several.
-    by : str, default=None
+    by : str or sequence of str, default=None
         Estimate by group as well: a column, or "year", "quarter", "month", "week" or "day".
-        This column does not become a feature.
+        Several columns make one group of each combination. They do not become features.
     date_column : str, default=None
         Column of the dates, for periods; needed if there are several.
     method : str, default="auto"
@@ -252,10 +257,31 @@ def analyse(
         fitted, note = _learn_history(fitted, training, options, history)
         notes += (note,)
     analysis = _apply(fitted, table, labels, notes, options)
-    if training is None or scores is not None or not analysis.overall.is_unlike:
+    if training is None or scores is not None:
         return analysis
     compared = replace(options, level=_BLAME_LEVEL)
-    return replace(analysis, changes=changes_of(table, training, reasons, compared))
+    return _with_changes(analysis, changes_of(table, training, reasons, compared))
+
+
+def _with_changes(analysis: Analysis, changes: Changes) -> Analysis:
+    """The analysis with columns that changed, and doubts where one is hardly the same."""
+    sizes = {row.column: row.size for row in changes.columns if row.is_changed}
+    largest = max(sizes.values(), default=0.0)
+    if not analysis.overall.is_unlike and largest < _LARGE_CHANGE:
+        return analysis
+    if largest < _OTHER_COLUMN:
+        return replace(analysis, changes=changes)
+    name = max(sizes, key=sizes.__getitem__)
+    doubt = (
+        f"{sizes[name]:.0%} of the items have other values of {name} than the labelled ones, "
+        "whatever the mix"
+    )
+    return replace(
+        analysis,
+        changes=changes,
+        overall=replace(analysis.overall, doubt=doubt),
+        groups=tuple(replace(item, doubt=item.doubt or doubt) for item in analysis.groups),
+    )
 
 
 def _learn_history(
@@ -272,10 +298,7 @@ def _learn_history(
         except TooFewGroupsError as error:
             reason = str(error)
     if history == "yes":
-        raise HeadcountError(
-            f"`history` is 'yes', but {training.table.name!r} has no labelled groups: name "
-            f"them by `by`, or leave `history` out. {reason}".strip()
-        )
+        raise no_groups(training, reason)
     return with_history(model, usual_drift(model), ""), reason
 
 
@@ -463,7 +486,7 @@ def summarise(
     new: Any,
     *,
     model: Any,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     date_column: str | None = None,
     separator: str | None = None,
     date_order: str | None = None,
@@ -587,7 +610,7 @@ def plan_labels(
     precision: float | None = None,
     budget: int | None = None,
     positive: Any = None,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     date_column: str | None = None,
     show: Sequence[str] | None = None,
     level: float = 0.95,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from headcount.errors import HeadcountError
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.tables.columns import parse_texts
-from headcount.tables.readers import TableFile, frame_table
+from headcount.tables.readers import TableFile, frame_table, open_tables
 
 _MOST_CLASSES = 500
 # Labelled rows that are learnt from. More hardly change estimates, and take long.
@@ -259,6 +260,24 @@ def _whole(labels: pl.Series, what: str) -> pl.Series:
 # Labels, weights and clusters of some rows of a table.
 
 _PLAN = ("row", "stratum", "weight", "label", "pool")
+
+
+def check_unlabelled(path: Path) -> None:
+    """Raise an error if a file is anything but a plan whose labels nobody has filled in."""
+    if not path.is_file():
+        return
+    table = open_tables([path])
+    if not all(name in table.columns for name in _PLAN):
+        raise HeadcountError(
+            f"{str(path)!r} exists already and is not a table of rows to label: choose another "
+            "name for `output`."
+        )
+    filled = stripped(table.read(["label"])["label"]).count()
+    if filled:
+        raise HeadcountError(
+            f"{str(path)!r} has {filled:,} labels, which would be lost: choose another name as "
+            "`output`, or move the file."
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,9 +23,10 @@ import importlib
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,8 @@ from headcount.scores.scorer import Scorer
 from headcount.tables.models import ModelItems, ScoreModel, TableModel
 
 _KIND = "headcount model"
+# Bytes that every file may unpack to, and how many times its own size a larger one may.
+_SMALL, _MOST_RATIO = 256 << 20, 50
 _OUR_ESTIMATORS = ("headcount.learn", "headcount.quantifiers")
 
 
@@ -52,6 +55,8 @@ def save_model(model: TableModel | ScoreModel, path: Path) -> None:
     try:
         check_state(unfitted)
         packed = skops.io.dumps(content, compression=ZIP_DEFLATED)
+        if not _is_moderate(packed):
+            packed = skops.io.dumps(content)
         safe = all(map(_is_allowed, skops.io.get_untrusted_types(data=packed)))
     except (HeadcountError, TypeError, AttributeError, NotImplementedError):
         safe = False
@@ -62,6 +67,13 @@ def save_model(model: TableModel | ScoreModel, path: Path) -> None:
             "`classifier`."
         )
     write_bytes(path, packed)
+
+
+def _is_moderate(packed: bytes) -> bool:
+    """True if the parts of an archive are not far larger than the archive itself."""
+    with ZipFile(BytesIO(packed)) as archive:
+        size = sum(entry.file_size for entry in archive.infolist())
+    return size <= max(_SMALL, _MOST_RATIO * len(packed))
 
 
 def load_model(path: Path) -> TableModel | ScoreModel:
@@ -79,6 +91,8 @@ def load_model(path: Path) -> TableModel | ScoreModel:
         "again."
     )
     try:
+        if not _is_moderate(packed):
+            raise no_model
         types = skops.io.get_untrusted_types(data=packed)
     except Exception:  # whatever a broken or forged archive makes skops raise
         raise no_model from None

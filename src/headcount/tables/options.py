@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from headcount._support.parameters import check_fraction
+from headcount.errors import HeadcountError
 from headcount.tables.columns import check_order
 from headcount.tables.groups import Groups, group_column, read_groups
 from headcount.tables.readers import TableFile, frame_table, open_tables
@@ -27,9 +28,12 @@ def as_table(source: Any, name: str, separator: str | None = None) -> TableFile:
 
 @dataclass(frozen=True)
 class Options:
-    """What a caller chooses besides the model; `column` is what the groups are made of."""
+    """What a caller chooses besides the model; `column` is what the groups are made of.
 
-    by: str | None = None
+    Several columns of `by` are joined to one, of which `parts` are the names.
+    """
+
+    by: Any = None
     date_column: str | None = None
     date_order: str | None = None
     separator: str | None = None
@@ -39,20 +43,36 @@ class Options:
     random_state: int = 0
     title: str | None = None
     column: str | None = None
+    parts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_fraction("`level`", self.level)
         check_order(self.date_order)
+        if self.by is None or isinstance(self.by, str):
+            return
+        names = list(self.by) if isinstance(self.by, list | tuple) else [self.by]
+        if not all(isinstance(name, str) for name in names):
+            raise HeadcountError(
+                f"`by` is {self.by!r}; it must be the name of a column, or a list of names."
+            )
+        if len(names) > 1:
+            object.__setattr__(self, "parts", tuple(names))
+        object.__setattr__(self, "by", " and ".join(names) or None)
 
     def table(self, source: Any, name: str) -> TableFile:
-        """Table of a path or frame."""
-        return as_table(source, name, self.separator)
+        """Table of a path or frame, with a column of the groups if several make them."""
+        table = as_table(source, name, self.separator)
+        if not self.parts or not set(self.parts) <= set(table.columns):
+            return table
+        return table.joined(self.parts, str(self.by))
 
     def of_table(self, table: TableFile) -> Options:
         """The same options with the column of the groups; an error if a column is missing."""
         for option, name in (("weight", self.weight), ("cluster", self.cluster)):
             if name is not None:
                 table.require([name], f"which `{option}` names")
+        if self.parts:
+            table.require(self.parts, "which `by` names")
         return replace(self, column=group_column(table, self.by, self.date_column))
 
     @property
@@ -63,10 +83,9 @@ class Options:
     def not_features(self) -> dict[str, str]:
         """Columns that must not become features, and why."""
         reasons = {}
-        if self.column is not None:
-            reasons[self.column] = (
-                "the groups are made of it, so the model must not learn from it"
-            )
+        for name in (*self.parts, self.column):
+            if name is not None:
+                reasons[name] = "the groups are made of it, so the model must not learn from it"
         for option, name in (("weight", self.weight), ("cluster", self.cluster)):
             if name is not None:
                 reasons[name] = f"it holds the {option}s of the items"

@@ -7,11 +7,14 @@ import csv
 import io
 import math
 import os
+import re
 import sys
 import zipfile
+import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -22,6 +25,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from headcount._support.execution import check_fork
 from headcount._support.files import (
     STANDARD_INPUT,
     TABLE_ENDINGS,
@@ -144,8 +148,9 @@ _PACKABLE = (*_SEPARATORS, ".jsonl", ".ndjson")
 # Largest number of cells that are read and scored at a time, and of rows.
 _BATCH_CELLS = 1 << 21
 _BATCH_ROWS = 1 << 16
-# Bytes that a spreadsheet may have when it is unpacked.
-_MOST_BYTES = 4 << 30
+# Bytes that a spreadsheet may have when it is unpacked, and cells from its first to its last.
+_MOST_BYTES, _MOST_CELLS = 4 << 30, 100_000_000
+_CELL = re.compile(rb'<(?:\w+:)?c\s[^>]*?\br="([A-Z]{1,3})(\d{1,7})"')
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +217,15 @@ class TableFile:
                 f"{_some(missing)}, {why}; it has {_some(self.columns)}."
             )
 
+    def joined(self, columns: Sequence[str], name: str) -> TableFile:
+        """The table with a further column of the texts of some, joined; null if one is."""
+        texts = [pl.col(column).cast(pl.String).str.strip_chars() for column in columns]
+        parts = [pl.when(text != "").then(text) for text in texts]
+        joint = pl.concat_str(parts, separator=" / ").alias(name)
+        return replace(
+            self, columns=(*self.columns, name), _lazy=self._lazy.with_columns(joint)
+        )
+
     def _only(self, columns: Sequence[str] | None) -> pl.LazyFrame:
         return self._lazy if columns is None else self._lazy.select(columns)
 
@@ -238,6 +252,7 @@ def open_table(path: str | os.PathLike[str], *, separator: str | None = None) ->
     ...     print(table.columns, table.count_rows(), table.read(["age"])["age"].to_list())
     ('name', 'age') 2 ['31', None]
     """
+    check_fork()
     (path,) = _one_file(path)
     if str(path) == STANDARD_INPUT:
         return _open_standard_input(separator)
@@ -291,6 +306,7 @@ def frame_table(frame: Any, name: str) -> TableFile:
     >>> frame_table(pl.DataFrame({"age": [31, 54]}), "new").columns
     ('age',)
     """
+    check_fork()
     if not isinstance(frame, pl.LazyFrame):
         native = as_narwhals(frame, name)
         if not isinstance(native, nw.DataFrame):
@@ -376,6 +392,7 @@ def _read_sheet(path: Path) -> tuple[pl.DataFrame, str]:
         with zipfile.ZipFile(path) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
                 raise HeadcountError(f"{path.name!r} is too large: save the sheet as CSV.")
+            _check_cells(archive, path.name)
         workbook = fastexcel.read_excel(path)
         names = workbook.sheet_names
         for name in names:
@@ -387,11 +404,39 @@ def _read_sheet(path: Path) -> tuple[pl.DataFrame, str]:
             if len(rows):
                 note = f"{path.name}: the sheet {name!r} was read, of {len(names)} sheets."
                 return rows, note if len(names) > 1 else ""
-    except (fastexcel.FastExcelError, zipfile.BadZipFile):
+    except HeadcountError:
+        raise
+    except (
+        fastexcel.FastExcelError, zipfile.BadZipFile, zlib.error, pl.exceptions.PolarsError,
+        pl.exceptions.PanicException, OSError, ValueError, LookupError, NotImplementedError,
+        RuntimeError,
+    ):  # fmt: skip
         raise HeadcountError(
             f"{path.name!r} cannot be read as a spreadsheet: save the sheet as CSV."
         ) from None
     raise HeadcountError(f"{path.name!r} has no cells: pass a table with at least one row.")
+
+
+def _check_cells(archive: zipfile.ZipFile, name: str) -> None:
+    """Refuse sheets whose cells are so far apart that a table of them fills the memory."""
+    for entry in archive.namelist():
+        if not entry.startswith("xl/worksheets/") or not entry.endswith(".xml"):
+            continue
+        columns, rows, rest = 0, 0, b""
+        with archive.open(entry) as file:
+            while block := file.read(_CHUNK):
+                block = rest + block
+                for letters, digits in _CELL.findall(block):
+                    column = 0
+                    for letter in letters:
+                        column = 26 * column + letter - 64
+                    columns, rows = max(columns, column), max(rows, int(digits))
+                rest = block[block.rfind(b"<") :][:_CHUNK]
+        if rows * columns > _MOST_CELLS:
+            raise HeadcountError(
+                f"{name!r} has a cell in row {rows:,} and one in column {columns:,}, too far "
+                "from the others: delete it, or save the table as CSV."
+            )
 
 
 def _cell_texts(texts: pl.Series, numbers: pl.Series) -> pl.Series:
@@ -465,7 +510,7 @@ def _text_table(
 
 
 def _checked_columns(name: str, columns: list[str]) -> list[str]:
-    if repeated := next((column for column in columns if columns.count(column) > 1), None):
+    if repeated := next((name for name, n in Counter(columns).items() if n > 1), None):
         raise HeadcountError(
             f"{name!r} has the column {repeated!r} twice: give each column its own name."
         )

@@ -118,6 +118,8 @@ def _listed_columns(names: list[str]) -> str:
     return f"{', '.join(names[: _MOST_NAMES - 1])} and {more} more"
 
 
+# p-values below are weak evidence against the assumption.
+_WEAK_EVIDENCE = 0.05
 MARK = "do not rely on it"
 """Mark of a row whose number is not to be relied on."""
 _NAMED = 3
@@ -290,12 +292,22 @@ def _trust(analysis: Analysis) -> tuple[Literal["fits", "unsure", "broken"], str
             f"ones, whatever the mix ({chance(p)}). Label a random sample of them, or train on "
             "items that are more like them."
         )
+    if analysis.overall.is_broken:
+        return "broken", (
+            f"We cannot say what the shares are: {analysis.overall.doubt}. Label a random "
+            "sample of them, or train on items that are more like them."
+        )
     if broken:
         one = len(broken) == 1
         return "unsure", (
             "Together the new items look like the labelled ones, apart from the mix "
             f"({chance(p)}). {len(broken)} of the groups {'does' if one else 'do'} not, or "
             f"cannot be estimated: do not rely on {_named(broken)}."
+        )
+    if p < _WEAK_EVIDENCE:
+        return "unsure", (
+            "There is weak evidence that more than the mix has changed "
+            f"({chance(p)}): read the shares with care."
         )
     if analysis.overall.under_usual_drift is not None:
         return "fits", (
