@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.evaluation.measures import Measure
-from headcount.evaluation.search import LabelledPool, Split, try_candidates
+from headcount.evaluation.search import LabelledPool, Split
 from headcount.quantifiers.base import Quantifier, ScoringPlan
 from headcount.quantifiers.one_vs_rest import base_scorer
 from headcount.quantifiers.registry import method
@@ -109,33 +109,33 @@ def choose(
 ) -> list[dict[str, Choice]]:
     """For each measure and quantifier the setting with the least mean error.
 
-    A classifier is trained, and the held-out items scored, once a setting.
+    Items are scored as `answer` scores them, with one training per setting.
     """
-    settings = range(len(grid.settings))
-    candidates = [
-        grid.quantifier(quantifier, setting)
-        for quantifier in quantifiers.values()
-        for setting in settings
+    train, test = items.take(split.train), items.take(split.test)
+    true, sizes = split.samples.prevalence, split.samples.sizes
+    assert true is not None  # protocols tell the shares they drew
+    labelled_items = train.X, train.classes[train.codes]
+    tests = [(ScoredPool(test.X), split.samples)]
+    means = np.full((len(measures), len(quantifiers), len(grid.settings)), np.inf)
+    problems: dict[str, str] = {}
+    for setting in range(len(grid.settings)):
+        choices = dict.fromkeys(quantifiers, Choice(setting))
+        answers = answer(grid, quantifiers, choices, labelled_items, tests)
+        for place, name in enumerate(quantifiers):
+            (result,) = answers[name]
+            if result.prevalence is None:
+                problems.setdefault(name, result.failure or "")
+                continue
+            means[:, place, setting] = [
+                float(measure(true, result.prevalence, sizes).mean()) for measure in measures
+            ]
+    return [
+        {
+            name: _least(row.tolist(), problems.get(name, ""))
+            for name, row in zip(quantifiers, of_measure, strict=True)
+        }
+        for of_measure in means
     ]
-    outcomes = try_candidates(
-        candidates, items, [split], stacked(measures), n_jobs=1, progress=False
-    )
-    by_quantifier = [
-        outcomes[i : i + len(settings)] for i in range(0, len(outcomes), len(settings))
-    ]
-    choices = []
-    for number in range(len(measures)):
-        means = [
-            [np.inf if o.errors is None else float(o.errors[:, number].mean()) for o in group]
-            for group in by_quantifier
-        ]
-        choices.append(
-            {
-                name: _least(row, group[0].problem)
-                for name, row, group in zip(quantifiers, means, by_quantifier, strict=True)
-            }
-        )
-    return choices
 
 
 def answer(
@@ -206,7 +206,7 @@ def made(spec: MethodSpec) -> Quantifier:
     given to; ``around`` has the parameters of that one.
     """
     try:
-        quantifier = method(spec.quantifier)(**spec.parameters)
+        quantifier = method(spec.quantifier)(**spec.arguments)
         if "inside" in spec.options:
             around = dict(spec.options.get("around", {}))
             quantifier = method(spec.options["inside"])(quantifier, **around)
@@ -221,11 +221,6 @@ def is_installed(spec: MethodSpec) -> bool:
     """False if the option ``needs`` of a method names a package that is not installed."""
     needed = spec.options.get("needs")
     return needed is None or find_spec(needed) is not None
-
-
-def stacked(measures: Sequence[Measure]) -> Callable[..., NDArray[np.float64]]:
-    """Several errors of a sample side by side."""
-    return lambda *args: np.stack([measure(*args) for measure in measures], axis=1)
 
 
 def reason(error: Exception) -> str:

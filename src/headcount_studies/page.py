@@ -202,9 +202,11 @@ def summary(spec: Spec, status: Status, results: pl.DataFrame) -> list[str]:
     ran = [dataset for dataset in status.datasets if dataset.runs]
     samples = results.lazy().group_by("dataset", "method").len().collect()["len"]
     most = "up to " if samples.n_unique() > 1 else ""
+    quick = "This is a small part of the study (--quick): its figures say little. "
     sentences = [
-        f"{_counted(len(spec.methods), 'method')} on {_counted(len(ran), 'dataset')}, "
-        f"{most}{_counted(_largest(samples), 'sample')} each: {_counted(status.runs, 'run')}."
+        f"{quick * spec.is_quick}{_counted(len(spec.methods), 'method')} on "
+        f"{_counted(len(ran), 'dataset')}, {most}{_counted(_largest(samples), 'sample')} each: "
+        f"{_counted(status.runs, 'run')}."
     ]
     if status.runs_per_second is not None:
         sentences.append(
@@ -329,6 +331,7 @@ def study_facts(
 ) -> dict[str, str]:
     """Facts about a study by name."""
     facts = {"paper": spec.paper} if spec.paper else {}
+    facts |= {"extent": "a small part (--quick)"} if spec.is_quick else {}
     facts |= {
         "methods": ", ".join(method.name for method in spec.methods),
         "metrics": ", ".join(spec.metrics),

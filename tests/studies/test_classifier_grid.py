@@ -61,13 +61,28 @@ def test_every_measure_and_quantifier_has_its_own_best_setting() -> None:
         for name, quantifier in quantifiers.items():
             means = []
             for setting in range(2):
-                fitted = GRID.quantifier(quantifier, setting).fit(
-                    X[split.train], Y[split.train]
-                )
+                fitted = GRID.quantifier(quantifier, setting)
+                scorer = ScoringPlan(fitted).scorer()
+                assert scorer is not None
+                # The final fit scores items by one classifier: so does the selection.
+                base_scorer(scorer).set_params(fold_scoring=False)
+                fitted.fit_scorer(scorer.fit(X[split.train], Y[split.train]))
                 guessed = fitted.predict_many(X[split.test], split.samples)
                 sizes = split.samples.sizes
                 means.append(measure(split.samples.prevalence, guessed, sizes).mean())
             assert choices[name].setting == int(np.argmin(means))
+
+
+def test_a_setting_that_fails_is_not_chosen() -> None:
+    items = labelled(X, Y, None)
+    (split,) = make_splits(items, APP(5, 2, 40, random_state=0), 0.4, None, 0)
+    grid = ClassifierGrid(({"C": -1.0}, {"C": 1.0}), folds=3, seed=7)
+    (choices,) = choose(grid, {"CC": hc.CC()}, items, split, [check_measure("ae")])
+    assert choices["CC"] == Choice(1)
+    grid = ClassifierGrid(({"C": -1.0}, {"C": -2.0}), folds=3, seed=7)
+    (choices,) = choose(grid, {"CC": hc.CC()}, items, split, [check_measure("ae")])
+    assert choices["CC"].setting is None
+    assert choices["CC"].failure
 
 
 def test_a_setting_reaches_the_classifier_wherever_it_is() -> None:

@@ -358,7 +358,7 @@ DATA = {"file": "shop.csv", "target": "churn"}
         ({"data": {"shop": DATA | {"targt": "x"}}}, "did you mean 'target'"),
         ({"data": {"shop": {"file": "shop.csv"}}}, r"\[data.shop\] has no 'target'"),
         ({"data": {"shop": DATA | {"drop": "id"}}}, "must be a list of columns"),
-        ({"data": {"shop": DATA | {"file": "none.csv"}}}, "There is no file .*none.csv"),
+        ({"data": {"shop": DATA | {"file": "none.csv"}}}, "it lacks none.csv"),
         ({"data": {"shop": DATA | {"target": "chrn"}}}, "lacks the column 'chrn'"),
         ({"data": {"shop": DATA | {"group": "shp"}}}, r"'shp', which \[data.shop\] names"),
         ({"data": {"shop": DATA | {"target": "age"}}}, "lacks .* labels|fractions"),

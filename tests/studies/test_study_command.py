@@ -18,7 +18,7 @@ from tests.studies.engine.toy import result_bytes, toy_spec
 from tests.studies.test_own_data import customers, documented
 
 ROOT = Path(__file__).parents[2]
-RUN = ("study", "run", "toy.toml", "--data", ".", "--workers", "1")
+RUN = ("study", "run", "toy.toml", "--allow-imports", "--data", ".", "--workers", "1")
 
 
 @pytest.fixture
@@ -60,13 +60,15 @@ def test_run_look_and_report(toy, call):
         "seconds",
     ]
     assert lines[4].split()[:6] == ["ants", "3", "3", "0", "0", "12"]
-    code, out, _ = call("study", "report", "toy-results", "--json")
+    code, out, _ = call("study", "report", "toy-results", "--allow-imports", "--json")
     assert code == 0
     written = json.loads(out)
     assert written["study"] == "toy"
     assert Path(written["page"]).parent == Path("toy-results/report")
     assert "Mean errors." in Path(written["page"]).read_text()
-    code, out, _ = call("study", "report", "toy-results", "--output", "elsewhere")
+    code, out, _ = call(
+        "study", "report", "toy-results", "--allow-imports", "--output", "elsewhere"
+    )
     assert code == 0
     assert out.startswith(f"Page: {toy / 'elsewhere'}")
 
@@ -134,16 +136,39 @@ def test_many_failures_are_cut_short(toy, call):
     [
         (("run", "comparison-binry"), "did you mean 'comparison-binary'"),
         (("run", "none.toml"), "no file 'none.toml'"),
-        (("run", "toy.toml"), "set HEADCOUNT_DATA"),
-        (("run", "toy.toml", "--data", "none"), "'none' does not exist"),
-        (("run", "toy.toml", "--data", ".", "--datasets", "antz"), "did you mean 'ants'"),
-        (("run", "toy.toml", "--data", ".", "--methods", "cc"), "did you mean 'CC'"),
-        (("run", "toy.toml", "--data", ".", "--methods", ","), "at least one"),
-        (("run", "toy.toml", "--workers", "0"), "--workers"),
-        (("run", "toy.toml", "--workers", "2", "--scheduler", "tcp://a:1"), "both"),
+        (("run", "toy.toml", "--allow-imports"), "set HEADCOUNT_DATA"),
+        (("run", "toy.toml", "--allow-imports", "--data", "none"), "'none' does not exist"),
+        (
+            ("run", "toy.toml", "--allow-imports", "--data", ".", "--datasets", "antz"),
+            "did you mean 'ants'",
+        ),
+        (
+            ("run", "toy.toml", "--allow-imports", "--data", ".", "--methods", "cc"),
+            "did you mean 'CC'",
+        ),
+        (
+            ("run", "toy.toml", "--allow-imports", "--data", ".", "--methods", ","),
+            "at least one",
+        ),
+        (("run", "toy.toml", "--allow-imports", "--workers", "0"), "--workers"),
+        (
+            (
+                "run",
+                "toy.toml",
+                "--allow-imports",
+                "--workers",
+                "2",
+                "--scheduler",
+                "tcp://a:1",
+            ),
+            "both",
+        ),
         (("run",), "SPEC"),
         (("run", "bad.toml", "--data", "."), "not valid TOML"),
-        (("run", "toy.toml", "--data", ".", "--store", "full"), "other files in it"),
+        (
+            ("run", "toy.toml", "--allow-imports", "--data", ".", "--store", "full"),
+            "other files in it",
+        ),
         (("status", "none"), "no folder 'none'"),
         (("status", "full"), "not the store of a study"),
         (("report", "none"), "no folder 'none'"),
@@ -162,7 +187,9 @@ def test_bad_calls(toy, refused, arguments, sentence):
 def test_a_store_that_is_there(toy, call, refused):
     assert call(*RUN)[0] == 0
     assert "add --resume" in refused(*RUN)
-    assert "published is" in refused("study", "report", "toy-results", "--published", "none")
+    assert "published is" in refused(
+        "study", "report", "toy-results", "--allow-imports", "--published", "none"
+    )
 
 
 def test_another_run_is_writing(toy, call, refused):

@@ -35,6 +35,13 @@ _DATA = Annotated[
 _STORE = Annotated[
     Path, typer.Argument(metavar="STORE", help="Folder that study run wrote to.")
 ]
+_ALLOW_IMPORTS = Annotated[
+    bool,
+    typer.Option(
+        "--allow-imports",
+        help="Import classes that the spec names from any package, which runs its code.",
+    ),
+]
 _MOST_SHOWN = 20
 
 
@@ -59,6 +66,32 @@ def list_(data: _DATA = None, json: JSON = False) -> str:
     head = ["study", "title", "datasets", "methods", "datasets there"]
     where = "no folder: set HEADCOUNT_DATA or add --data" if folder is None else str(folder)
     return "\n".join([*text_table(head, rows, n_texts=2), "", f"Datasets: {printable(where)}"])
+
+
+@study.command("data")
+def data_(
+    spec: Annotated[
+        str, typer.Argument(metavar="SPEC", help="A name of study list, or a TOML file.")
+    ],
+    data: _DATA = None,
+    json: JSON = False,
+) -> tuple[str, int]:
+    """Show which files a study needs, where they come from, and check those that are there.
+
+    The exit code is 4 if files are missing or damaged.
+    """
+    from headcount_studies.data.sources import needed_files
+    from headcount_studies.engine.spec import read_spec
+
+    files = needed_files(read_spec(spec), _folder(data))
+    code = DONE if all(file.status == "there" for file in files) else INCOMPLETE
+    if json:
+        listed = [asdict(file) for file in files]
+        return json_text.dumps(listed, ensure_ascii=False, indent=2), code
+    rows = [[file.file, file.datasets, file.status] for file in files]
+    sources = dict.fromkeys(f"{file.what}\n  From: {file.source}" for file in files)
+    table = text_table(["file", "datasets", "status"], rows, n_texts=3)
+    return "\n".join([*table, "", *map(_printable_lines, sources)]), code
 
 
 @study.command()
@@ -87,22 +120,30 @@ def run(
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue with the results in the store.")
+        bool, typer.Option("--resume", help="Continue; methods that failed are tried again.")
     ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small part of the study, marked as such.")
+    ] = False,
+    allow_imports: _ALLOW_IMPORTS = False,
     json: JSON = False,
 ) -> tuple[str, int]:
     """Run a study, or the rest of it. The exit code is 4 if tasks failed."""
     from headcount_studies.engine.run import run_study
-    from headcount_studies.engine.spec import read_spec
+    from headcount_studies.engine.spec import check_imports, read_spec
 
+    study_spec = read_spec(spec)
+    if not allow_imports:
+        check_imports(study_spec)
     try:
         done = run_study(
-            spec,
-            store or Path(f"{read_spec(spec).name}-results"),
+            study_spec,
+            store or Path(f"{study_spec.name}{'-quick' * quick}-results"),
             data=data,
             workers=workers,
             scheduler=scheduler,
             resume=resume,
+            quick=quick,
             datasets=_names(datasets, "--datasets"),
             methods=_names(methods, "--methods"),
         )
@@ -143,8 +184,8 @@ def status(store: _STORE, json: JSON = False) -> str:
     head = ["dataset", "tasks", "done", "failed", "missing", "runs", "seconds"]
     pace = progress.runs_per_second
     lines = [
-        f"{spec.name}: {progress.done} of {progress.tasks} tasks done, "
-        f"{progress.failed} failed, {progress.missing} missing.",
+        f"{spec.name}{' (quick: a small part)' * spec.is_quick}: {progress.done} of "
+        f"{progress.tasks} tasks done, {progress.failed} failed, {progress.missing} missing.",
         f"{progress.runs:,} runs in {_clock(progress.seconds)}"
         + ("." if pace is None else f", {pace:,.0f} per second."),
         "",
@@ -172,13 +213,17 @@ def report(
         list[str] | None,
         typer.Option("--metric", help="Add a metric, such as nkld; may be repeated."),
     ] = None,
+    allow_imports: _ALLOW_IMPORTS = False,
     json: JSON = False,
 ) -> str:
     """Write tables and figures of a study, as a page, in Markdown and in LaTeX."""
+    from headcount_studies.engine.spec import check_imports
     from headcount_studies.engine.store import Store
     from headcount_studies.page import write_study
 
     opened = Store(store)
+    if not allow_imports:
+        check_imports(opened.spec)
     written = write_study(
         opened, output or store / "report", published=published, metrics=metric or ()
     )
@@ -220,6 +265,11 @@ def _listed(spec: Spec, data: Path | None) -> dict[str, Any]:
         "methods": len(spec.methods),
         "there": [] if data is None else datasets_there(spec, data),
     }
+
+
+def _printable_lines(text: str) -> str:
+    """Text of several lines without control characters."""
+    return "\n".join(printable(line) for line in text.splitlines())
 
 
 def _names(given: str | None, option: str) -> list[str] | None:

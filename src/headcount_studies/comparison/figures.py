@@ -96,7 +96,8 @@ def check_claim(claim: Claim, ranks: Mapping[str, float]) -> pl.DataFrame:
             place = 1 + sum(rank < ranks[name] for rank in ranks.values())
             inside = place <= third if where == "in front" else place > len(ranks) - third
             rows.append((name, where, place, inside))
-    return pl.DataFrame(rows, ["method", "claim", "place", "holds"], orient="row")
+    columns = {"method": pl.String, "claim": pl.String, "place": pl.Int64, "holds": pl.Boolean}
+    return pl.DataFrame(rows, columns, orient="row")
 
 
 LITTLE_TRAINING = 0.1

@@ -181,7 +181,8 @@ def _compared(view: MetricView, published: Path | None) -> Iterator[Section]:
     if compared is not None:
         yield _agreement(view, compared)
     claim = CLAIMS.get((view.classes, view.metric))
-    if claim is not None and view.means.ranks:
+    methods = set(map(plain_name, view.means.ranks))
+    if claim is not None and methods & set(map(plain_name, (*claim.front, *claim.behind))):
         yield _conclusions(view, claim, compared)
 
 

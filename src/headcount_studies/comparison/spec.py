@@ -58,7 +58,7 @@ def check(spec: Spec) -> None:
 
 def made(method: MethodSpec, **more: Any) -> Quantifier:
     """Quantifier of a method, with its parameters."""
-    return quantifier_of(method.quantifier)(**more | method.parameters)
+    return quantifier_of(method.quantifier)(**more | method.arguments)
 
 
 @lru_cache

@@ -15,7 +15,8 @@ from typing import Any
 from headcount._support.files import write_bytes
 from headcount.errors import HeadcountError
 
-_ENVIRONMENT = "HEADCOUNT_DATA"
+FOLDER_VARIABLE = "HEADCOUNT_DATA"
+"""Environment variable with the folder of the datasets."""
 
 
 def data_folder(path: str | os.PathLike[str] | None = None) -> Path:
@@ -25,17 +26,17 @@ def data_folder(path: str | os.PathLike[str] | None = None) -> Path:
     >>> data_folder("/").is_dir()
     True
     """
-    named = os.environ.get(_ENVIRONMENT) if path is None else path
+    named = os.environ.get(FOLDER_VARIABLE) if path is None else path
     if not named:
         raise HeadcountError(
-            f"there is no folder of datasets: set {_ENVIRONMENT} to its path, or pass --data "
-            "on the command line."
+            f"there is no folder of datasets: set {FOLDER_VARIABLE} to its path, or pass "
+            "--data on the command line."
         )
     folder = Path(named)
     if not folder.is_dir():
         raise HeadcountError(
             f"the folder of datasets {str(folder)!r} does not exist: create it, or correct its "
-            f"path ({_ENVIRONMENT}, or --data on the command line)."
+            f"path ({FOLDER_VARIABLE}, or --data on the command line)."
         )
     return folder
 

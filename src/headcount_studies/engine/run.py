@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import multiprocessing
 import os
 import signal
@@ -24,8 +23,8 @@ from typing import TYPE_CHECKING, Any, cast
 from headcount._support.parameters import check_count
 from headcount.distributed import SchedulerLostError, dask_client
 from headcount.errors import HeadcountError, warn
-from headcount_studies.data.folder import data_folder
-from headcount_studies.engine.spec import Spec, read_spec
+from headcount_studies.data.folder import FOLDER_VARIABLE, data_folder
+from headcount_studies.engine.spec import Spec, built_in_specs, read_spec
 from headcount_studies.engine.store import (
     Entry,
     Failure,
@@ -33,9 +32,10 @@ from headcount_studies.engine.store import (
     checksums,
     code_versions,
     make_plan,
+    parquet_bytes,
     parts_of,
 )
-from headcount_studies.engine.task import Experiment, Task, find_experiment
+from headcount_studies.engine.task import Experiment, Task, find_experiment, with_data
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,7 +81,7 @@ def execute_task(spec: Spec, task: Task, data: Path) -> TaskOutcome:
     return TaskOutcome(
         task.name,
         perf_counter() - start,
-        content=_parquet(frame),
+        content=parquet_bytes(frame),
         failures=frame.height - frame["failure"].null_count(),
         methods=seconds,
     )
@@ -115,12 +115,6 @@ def _taken_out(frame: pl.DataFrame) -> tuple[dict[str, float], pl.DataFrame]:
         return {}, frame
     sums = frame.group_by("method", maintain_order=True).agg(pl.col(_SECONDS).sum().round(4))
     return dict(sums.iter_rows()), frame.drop(_SECONDS)
-
-
-def _parquet(frame: pl.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    frame.rechunk().write_parquet(buffer, compression="zstd", statistics=False)
-    return buffer.getvalue()
 
 
 def _reason(error: Exception) -> str:
@@ -489,6 +483,7 @@ def run_study(
     workers: int | None = None,
     scheduler: str | None = None,
     resume: bool = False,
+    quick: bool = False,
     datasets: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
     progress: bool | None = None,
@@ -514,7 +509,9 @@ def run_study(
     scheduler : str, default=None
         Address of a Dask cluster to run on instead.
     resume : bool, default=False
-        Continue a study that is in the store.
+        Continue a study that is in the store. Methods that failed are tried again.
+    quick : bool, default=False
+        Run a small part of the study, as its ``[quick]`` says. Store and report name it so.
     datasets, methods : sequence of str, default=None
         Datasets and methods to run; others may follow with ``resume=True``.
     progress : bool, default=None
@@ -524,17 +521,21 @@ def run_study(
     -------
     StudyRun
     """
+    named = isinstance(spec, Spec) or str(spec) in built_in_specs()
     folder = Path() if isinstance(spec, Spec) else Path(spec).parent
     spec = spec if isinstance(spec, Spec) else read_spec(spec)
     store = store if isinstance(store, Store) else Store(store)
     if workers is not None and scheduler is not None:
         raise HeadcountError("workers and scheduler were both given: give one of them.")
     n_workers = _cores() if workers is None else check_count("workers", workers)
+    spec = spec.quickened() if quick else spec
     experiment = find_experiment(spec.kind)
     experiment.check(spec)
     restricted = spec.restricted(datasets=datasets, methods=methods)
     store.check(restricted, resume=resume)
-    folder = data_folder(folder if spec.data and data is None else data).resolve()
+    beside = spec.data and data is None and not (named and os.environ.get(FOLDER_VARIABLE))
+    folder = data_folder(folder if beside else data).resolve()
+    restricted = with_data(restricted, folder)
     with ExitStack() as stack:
         client = None
         if scheduler is not None:
@@ -547,7 +548,8 @@ def run_study(
         if not store.exists:  # a plan that fails leaves no folder behind
             stack.enter_context(store.writing())
             store.check(restricted, resume=resume)
-        unfinished = _longest_first(store.unfinished(tasks))
+        names = [method.name for method in restricted.methods]
+        unfinished = _longest_first([*store.unfinished(tasks), *store.failed(tasks, names)])
         store.record_data(_data(experiment, merged, unfinished, folder))
         store.begin(merged, tasks, planned)
         facts: dict[str, Any] = {"workers": n_workers}

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,33 @@ def import_object(what: str, path: str) -> Any:
             f"The {what} {path!r} cannot be imported ({reason}): check the names of the module "
             "and of the object in it, and that PYTHONPATH leads to it."
         ) from error
+
+
+# Packages whose objects a spec may name; those of installed plug-ins are added.
+_TRUSTED = ("headcount", "headcount_studies", "sklearn")
+_PLUG_INS = ("headcount.methods", "headcount.studies", "headcount.commands")
+
+
+def check_imports(spec: Spec) -> None:
+    """Refuse a spec that names an object of a package that is no plug-in of headcount.
+
+    Importing a module runs its code, so that a spec of a stranger could do anything.
+    """
+    trusted = {*_TRUSTED}
+    for group in _PLUG_INS:
+        trusted |= {entry.module.partition(".")[0] for entry in entry_points(group=group)}
+    for what, path in spec.import_paths():
+        package = module_of(path).partition(".")[0]
+        if package in trusted:
+            # A module of a trusted package holds objects of others, such as functions of os.
+            origin = getattr(import_object(what, path), "__module__", None)
+            package = str(origin).partition(".")[0]
+        if package not in trusted:
+            raise HeadcountError(
+                f"The spec names the {what} {path!r}, which is neither of headcount and "
+                "scikit-learn nor of an installed plug-in: if you trust the spec and that "
+                "code, add --allow-imports."
+            )
 
 
 def check_known(what: str, name: Any, allowed: Iterable[str]) -> str:
@@ -76,7 +104,7 @@ def _hint(name: Any, names: list[str]) -> str:
 
 _SPECS = Path(__file__).parents[1] / "specs"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_TABLES = ("protocol", "selection", "classifier", "data")
+_TABLES = ("protocol", "selection", "classifier", "data", "quick")
 
 
 @dataclass(frozen=True)
@@ -114,6 +142,13 @@ class MethodSpec:
         _check_table(f"parameters of method {self.name!r}", self.parameters)
         _check_table(f"options of method {self.name!r}", self.options)
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Parameters as a quantifier takes them: "none", as TOML has no null, is None."""
+        return {
+            name: None if value == "none" else value for name, value in self.parameters.items()
+        }
+
 
 @dataclass(frozen=True)
 class Spec:
@@ -142,6 +177,10 @@ class Spec:
         Classifier of a study of your own data.
     data : dict of str to dict
         Files of a study of your own data, by dataset.
+    quick : dict
+        Entries of ``protocol``, ``selection`` and ``datasets`` that `quickened` changes.
+    is_quick : bool, default=False
+        True for a small part of a study, which `quickened` returned.
 
     Examples
     --------
@@ -163,6 +202,8 @@ class Spec:
     selection: dict[str, Any] = field(default_factory=dict)
     classifier: dict[str, Any] = field(default_factory=dict)
     data: dict[str, dict[str, Any]] = field(default_factory=dict)
+    quick: dict[str, Any] = field(default_factory=dict)
+    is_quick: bool = False
 
     def __post_init__(self) -> None:
         _check_text("name", self.name)
@@ -184,6 +225,20 @@ class Spec:
             _check_table(name, getattr(self, name))
         for name, table in self.data.items():
             _check_table(f"[data.{name}]", table)
+        check_keys("[quick]", self.quick, ("protocol", "selection", "datasets"))
+        if not isinstance(self.is_quick, bool):
+            raise HeadcountError(f"is_quick is {self.is_quick!r}; it must be true or false.")
+
+    def import_paths(self) -> list[tuple[str, str]]:
+        """Objects that are imported by their path, and what each of them is."""
+        paths = [("method", method.quantifier) for method in self.methods]
+        paths = [(what, path) for what, path in (("kind of study", self.kind), *paths)
+                 if ":" in path]  # fmt: skip
+        tables = [method.options.get("classifier", {}) for method in self.methods]
+        for table in (self.classifier, *tables):
+            if isinstance(table, dict) and isinstance(table.get("class"), str):
+                paths.append(("classifier", table["class"]))
+        return paths
 
     def restricted(
         self, *, datasets: Iterable[str] | None = None, methods: Iterable[str] | None = None
@@ -205,6 +260,28 @@ class Spec:
             self,
             datasets=names_of_datasets,
             methods=tuple(method for method in self.methods if method.name in names),
+        )
+
+    def quickened(self) -> Spec:
+        """Small part of the study, with the changes that ``[quick]`` names.
+
+        Returns
+        -------
+        Spec
+            With ``is_quick`` set, so its results never mix with those of the whole study.
+        """
+        if not self.quick:
+            raise HeadcountError(
+                f"{self.name!r} has no [quick]: add one with the entries of [protocol] and "
+                "[selection] to make smaller, such as [quick.protocol] with repeats = 1."
+            )
+        return replace(
+            self,
+            datasets=_kept("dataset", self.quick.get("datasets"), self.datasets),
+            protocol=_changed(self.protocol, self.quick.get("protocol", {})),
+            selection=_changed(self.selection, self.quick.get("selection", {})),
+            quick={},
+            is_quick=True,
         )
 
     def with_methods(self, names: Iterable[str]) -> Spec:
@@ -310,6 +387,16 @@ def _made(content: dict[str, Any]) -> Spec:
             raise HeadcountError("a table of [[methods]] has no 'name': add it.")
     method_specs = tuple(MethodSpec(**method) for method in methods)
     return Spec(**(content | {"methods": method_specs}))
+
+
+def _changed(table: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Table with some entries changed, in tables inside it as well."""
+    inner = {
+        name: _changed(table[name], value)
+        for name, value in changes.items()
+        if isinstance(value, dict) and isinstance(table.get(name), dict)
+    }
+    return table | changes | inner
 
 
 def _kept(what: str, wanted: Iterable[str] | None, names: Sequence[str]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -76,6 +77,21 @@ class Journal:
                 runs[-1][1].append(Entry(**content))
         return runs
 
+    def last(self) -> dict[str, Entry]:
+        """Last entry of each task; that of methods tried again is added to the one before."""
+        entries: dict[str, Entry] = {}
+        for entry in (entry for _, of_run in self.runs() for entry in of_run):
+            before = entries.get(entry.task)
+            if before is not None and before.reason is None and entry.reason is None:
+                entries[entry.task] = replace(
+                    entry,
+                    seconds=before.seconds + entry.seconds,
+                    methods=before.methods | entry.methods,
+                )
+            else:
+                entries[entry.task] = entry
+        return entries
+
     def _lines(self) -> Iterator[dict[str, Any]]:
         if not self._path.exists():
             return
@@ -105,14 +121,7 @@ def code_versions(spec: Spec) -> dict[str, str]:
 
 
 def _modules(spec: Spec) -> set[str]:
-    named = [spec.kind, *(method.quantifier for method in spec.methods)]
-    paths = [path for path in named if ":" in path]
-    tables = [
-        spec.classifier,
-        *(method.options.get("classifier", {}) for method in spec.methods),
-    ]
-    paths += [table["class"] for table in tables if "class" in table]
-    return {module_of(path) for path in paths}
+    return {module_of(path) for _, path in spec.import_paths()}
 
 
 _SHARES = ("true", "estimated")
@@ -544,7 +553,7 @@ class Store:
         -------
         dict of str to dict of str to float
         """
-        last = {entry.task: entry for _, entries in self.journal.runs() for entry in entries}
+        last = self.journal.last()
         sums: dict[str, dict[str, float]] = {}
         for task in self.finished():
             by_method = sums.setdefault(task.dataset, {})
@@ -563,7 +572,7 @@ class Store:
         Status
         """
         tasks, names, runs = self.tasks, self._names(), self.journal.runs()
-        last = {entry.task: entry for _, entries in runs for entry in entries}
+        last = self.journal.last()
         reasons = {
             task.name: last[task.name].reason or "unknown"
             for task in tasks
@@ -759,11 +768,53 @@ class Store:
         names = self._names()
         return [task for task in tasks if task.name not in names]
 
+    def failed(self, tasks: Iterable[Task], methods: Sequence[str]) -> list[Task]:
+        """Finished tasks with failed methods, restricted to these, among given methods."""
+        import polars as pl
+
+        names = self._names()
+        again = []
+        for task in tasks:
+            if task.name not in names:
+                continue
+            results = _read([self._file(task)], pl.col("method", "failure")).drop_nulls()
+            failed = {name for name in results["method"] if name in methods}
+            if failed:
+                order = [name for name in task.methods or methods if name in failed]
+                again.append(replace(task, methods=tuple(order)))
+        return again
+
     def keep(self, task: Task, content: bytes | None, entry: Entry) -> None:
         """Write the results of a task, if it has any, and its journal entry."""
-        if content is not None and not self._file(task).exists():
-            write_bytes(self._file(task), content)
+        if content is not None:
+            path = self._file(task)
+            write_bytes(path, _replaced(path, content) if path.exists() else content)
         self.journal.note(entry)
+
+
+def _replaced(path: Path, content: bytes) -> bytes:
+    """Results of a task with those of some methods replaced, in the order of a fresh run."""
+    import polars as pl
+
+    old, new = pl.read_parquet(path), pl.read_parquet(io.BytesIO(content))
+    rows = old.with_row_index("_row")
+    blocks = [rows.filter(~pl.col("method").is_in(new["method"].unique().to_list()))]
+    for (name,), block in new.group_by("method", maintain_order=True):
+        places = rows.filter(pl.col("method") == name)["_row"]
+        if len(places) != block.height:
+            raise HeadcountError(
+                f"{name!r} now gives {block.height:,} results, where it failed on "
+                f"{len(places):,}: choose another folder."
+            )
+        blocks.append(block.with_columns(places).select(rows.columns))
+    return parquet_bytes(pl.concat(blocks).sort("_row").drop("_row"))
+
+
+def parquet_bytes(frame: pl.DataFrame) -> bytes:
+    """Results as the bytes of a file."""
+    buffer = io.BytesIO()
+    frame.rechunk().write_parquet(buffer, compression="zstd", statistics=False)
+    return buffer.getvalue()
 
 
 def _ordered(names: Iterable[str], order: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from headcount._support.parameters import check_count, check_positive
-from headcount.errors import HeadcountError
+from headcount.errors import HeadcountError, warn
 from headcount_studies.engine.spec import Spec, check_known, import_object
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class Section:
     marks: Mapping[tuple[int, str], str] | None = None
 
 
+_MOST_FILES = 4  # named in one sentence
 _KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 
 
@@ -281,6 +282,32 @@ def find_experiment(kind: str) -> Experiment:
             f"{', '.join(_PARTS)}."
         )
     return cast(Experiment, experiment)
+
+
+def with_data(spec: Spec, data: Path) -> Spec:
+    """Study without the datasets whose files are missing; refuses one that has no files."""
+    present = datasets_there(spec, data)
+    if present is None or len(present) == len(spec.datasets):
+        return spec
+    files = getattr(find_experiment(spec.kind), "files", None)
+    assert files is not None
+    missing = [
+        path.relative_to(data).as_posix() if path.is_relative_to(data) else str(path)
+        for name in spec.datasets
+        for path in files(spec, name, data)
+        if not path.is_file()
+    ]
+    listed = ", ".join(list(dict.fromkeys(missing))[:_MOST_FILES])
+    more = ", ..." if len(set(missing)) > _MOST_FILES else ""
+    hint = "" if spec.data else f" (headcount study data {spec.name} says where they come from)"
+    if not present:
+        raise HeadcountError(
+            f"The folder {str(data)!r} has none of the datasets of {spec.name!r}: it lacks "
+            f"{listed}{more}{hint}."
+        )
+    lacking = [name for name in spec.datasets if name not in present]
+    warn(f"There are no files of {', '.join(lacking)}: {listed}{more}{hint}.")
+    return spec.restricted(datasets=present)
 
 
 def datasets_there(spec: Spec, data: Path) -> list[str] | None:

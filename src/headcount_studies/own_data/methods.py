@@ -44,7 +44,7 @@ def make_method(spec: Spec, method: MethodSpec, *, n_classes: int, seed: int) ->
     where = f"method {method.name!r}"
     path = method.quantifier
     method_class = import_object("method", path) if ":" in path else find_method(path)
-    parameters = dict(method.parameters)
+    parameters = method.arguments
     classifier = method.options.get("classifier", spec.classifier)
     if "classifier" in _signature(method_class):
         parameters.setdefault(

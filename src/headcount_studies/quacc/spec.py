@@ -72,7 +72,7 @@ def is_quacc(method: MethodSpec) -> bool:
 
 def plain_predictor(method: MethodSpec, model: Any, seed: int) -> Any:
     """Unfitted predictor of a method without settings to select."""
-    parameters = dict(method.parameters)
+    parameters = method.arguments
     if "quantifier" in method.options:
         parameters["quantifier"] = find_quantifier(method.options["quantifier"])(
             **_stop(method)

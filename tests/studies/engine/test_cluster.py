@@ -67,7 +67,8 @@ def test_the_scheduler_is_killed_in_the_middle(undisturbed, tmp_path):
     """In one sentence, without a traceback; what is finished is kept, and it goes on."""
     spec = toy_spec(draws=3, waits=True)
     (tmp_path / "toy.toml").write_text(spec.to_toml())
-    command = [sys.executable, "-m", "headcount", "study", "run", "toy.toml", "--data", "."]
+    command = [sys.executable, "-m", "headcount", "study", "run", "toy.toml"]
+    command += ["--data", ".", "--allow-imports"]
     results = tmp_path / "toy-results" / "results"
     file = tmp_path / "scheduler.json"
     with dask("scheduler", "--port", "0", "--scheduler-file", str(file)) as scheduler:

@@ -241,3 +241,42 @@ def test_processes_that_cannot_start(tmp_path):
         said = process.stderr.read()
     assert process.returncode == 1
     assert "if __name__ == '__main__'" in said.strip().splitlines()[-1]
+
+
+def test_methods_that_failed_are_tried_again(tmp_path, monkeypatch):
+    whole = run_study(toy_spec(), tmp_path / "whole", data=tmp_path, workers=1)
+    estimated = toy.estimated
+    name = toy_spec().methods[0].name
+
+    def fails(method, train, sample):
+        return None if method.name == name else estimated(method, train, sample)
+
+    monkeypatch.setattr(toy, "estimated", fails)
+    done = run_study(toy_spec(), tmp_path / "store", data=tmp_path, workers=1)
+    assert done.failed_runs == 12
+    monkeypatch.setattr(toy, "estimated", estimated)
+    again = run_study(toy_spec(), done.store, data=tmp_path, workers=1, resume=True)
+    assert (again.done, again.failed_runs) == (6, 0)
+    assert result_bytes(done.store.folder) == result_bytes(whole.store.folder)
+    last = run_study(toy_spec(), done.store, data=tmp_path, workers=1, resume=True)
+    assert (last.tasks, last.done) == (6, 0)
+
+
+def test_a_quick_run_is_a_marked_part(tmp_path):
+    spec = toy_spec()
+    with pytest.raises(HeadcountError, match=r"has no \[quick\]"):
+        run_study(spec, tmp_path / "store", data=tmp_path, workers=1, quick=True)
+    small = {"datasets": ["bees"], "protocol": {"draws": 1}}
+    spec = replace(spec, quick=small)
+    done = run_study(spec, tmp_path / "store", data=tmp_path, workers=1, quick=True)
+    assert done.store.spec.is_quick
+    assert (done.tasks, done.store.spec.datasets) == (1, ("bees",))
+    with pytest.raises(HeadcountError, match="another"):
+        run_study(spec, done.store, data=tmp_path, workers=1, resume=True)
+
+
+@pytest.mark.parametrize("name", ["tweets", "quacc", "dataset-shift", "comparison-binary"])
+def test_an_empty_folder_ends_in_one_sentence(name, tmp_path):
+    with pytest.raises(HeadcountError, match=rf"it lacks .* \(headcount study data {name} "):
+        run_study(name, tmp_path / "store", data=tmp_path, workers=1)
+    assert not (tmp_path / "store").exists()

@@ -1,0 +1,134 @@
+"""Files that the built-in studies read: their layout, where they come from, and a check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from headcount.errors import HeadcountError
+from headcount_studies.engine.spec import Spec
+from headcount_studies.engine.task import find_experiment
+
+
+@dataclass(frozen=True)
+class FileLayout:
+    """Content of a file, and its publisher."""
+
+    what: str
+    source: str
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NeededFile:
+    """A file of a study: "there", "missing", or what is wrong with it."""
+
+    file: str
+    datasets: str
+    status: str
+    what: str
+    source: str
+
+
+_UCI = "UCI Machine Learning Repository, https://archive.ics.uci.edu, CC BY 4.0"
+_PARQUET = "Parquet, one row per text, with the columns"
+_LAYOUTS = {
+    "imdb50k.parquet": FileLayout(
+        f"{_PARQUET} split (train, test), label (pos, neg), rating (1 to 10), text.",
+        "Large Movie Review Dataset, https://ai.stanford.edu/~amaas/data/sentiment",
+        ("split", "label", "rating", "text"),
+    ),
+    "reuters21578.parquet": FileLayout(
+        f"{_PARQUET} lewissplit (TRAIN, TEST), topics (separated by |), title, body.",
+        "Reuters-21578, https://archive.ics.uci.edu/dataset/137",
+        ("lewissplit", "topics", "title", "body"),
+    ),
+    "tweets_text8.parquet": FileLayout(
+        f"{_PARQUET} dataset, split (train, dev, test, devtest), label, text.",
+        "texts of the collections, as far as their publishers share them; the paper's vectors, "
+        "without texts: https://zenodo.org/records/4255764",
+        ("dataset", "split", "label", "text"),
+    ),
+    "amazon_5cat_small.parquet": FileLayout(
+        f"{_PARQUET} reviewText, overall (1 to 5).",
+        "reviews of Amazon; the paper's own: https://zenodo.org/records/8421611",
+        ("reviewText", "overall"),
+    ),
+    "amazon_blitzer.parquet": FileLayout(
+        f"{_PARQUET} text, rating (1 to 5), domain (books, dvd, electronics, kitchen).",
+        "Multi-Domain Sentiment Dataset, https://www.cs.jhu.edu/~mdredze/datasets/sentiment",
+        ("text", "rating", "domain"),
+    ),
+    "womens_clothing_reviews.parquet": FileLayout(
+        f"{_PARQUET} Review Text, Rating (1 to 5), Department Name.",
+        "Women's E-Commerce Clothing Reviews, Kaggle, CC0",
+        ("Review Text", "Rating", "Department Name"),
+    ),
+    "label_map.txt": FileLayout(
+        "A task of LeQua, T1/public/... to T4/public/..., or the organisers' zips as they are.",
+        "https://zenodo.org/records/11661820, or headcount_studies.datasets.fetch",
+    ),
+    ".csv.gz": FileLayout(
+        "CSV, compressed, with the columns as they are published and a header.",
+        f"{_UCI}, and the repositories that the paper names",
+    ),
+    ".parquet": FileLayout(
+        "Parquet: numeric features and a column label; classes with at least 100 items.",
+        _UCI,
+        ("label",),
+    ),
+}
+
+
+def needed_files(spec: Spec, data: Path | None) -> list[NeededFile]:
+    """Files of a study, each with its status in a folder of datasets.
+
+    >>> from pathlib import Path
+    >>> from headcount_studies import read_spec
+    >>> [file.status for file in needed_files(read_spec("tweets"), Path("/nowhere"))]
+    ['missing']
+    """
+    files = getattr(find_experiment(spec.kind), "files", None)
+    if files is None:
+        raise HeadcountError(
+            f"The kind of study {spec.kind!r} does not say which files it reads."
+        )
+    folder = Path() if data is None else data
+    users: dict[Path, list[str]] = {}
+    for name in spec.datasets:
+        for path in files(spec, name, folder):
+            users.setdefault(path, []).append(name)
+    needed = []
+    for path, names in users.items():
+        layout = _layout(path)
+        inside = path.relative_to(folder) if path.is_relative_to(folder) else path
+        needed.append(
+            NeededFile(
+                inside.as_posix(), ", ".join(names), _status(path, layout), layout.what,
+                layout.source,
+            )
+        )  # fmt: skip
+    return needed
+
+
+def _layout(path: Path) -> FileLayout:
+    for ending, layout in _LAYOUTS.items():
+        if path.name.endswith(ending):
+            return layout
+    return FileLayout("A table of your own, as the spec describes it.", "you")
+
+
+def _status(path: Path, layout: FileLayout) -> str:
+    """State of a file: of a Parquet file its columns are read, of others nothing."""
+    import polars as pl
+
+    if not path.is_file():
+        return "missing"
+    if path.suffix != ".parquet":
+        return "there" if path.stat().st_size else "damaged: it is empty"
+    try:
+        columns = pl.read_parquet_schema(path)
+    except (OSError, pl.exceptions.PolarsError):
+        return "damaged: it is not a Parquet file"
+    lacking = [name for name in layout.columns if name not in columns]
+    return f"damaged: it has no column {lacking[0]!r}" if lacking else "there"
