@@ -1,4 +1,4 @@
-"""The command `headcount demo`: estimates from real items, compared with the truth."""
+"""The command `headcount demo`: rodents on fenced plots, compared with the truth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def demo(
     json: JSON = False,
     seed: SEED = 0,
 ) -> str:
-    """Estimate from real items and compare with the truth; write tables, pages, a picture."""
+    """Count rodents on fenced plots, and compare with the truth."""
     from headcount_studies.demo.run import run_demo
 
     return run_demo(folder, seed=seed).text(as_json=json)

