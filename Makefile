@@ -1,5 +1,5 @@
 # Everything runs in the virtual environment .venv, which is created on first use.
-# Needed: Python 3.11 or newer (name it with PYTHON=python3.12), gcc and make.
+# Needed: Python 3.11 or newer (name it with PYTHON=python3.12) and make.
 
 PYTHON ?= python3
 VENV := .venv
@@ -21,7 +21,7 @@ help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort \
 		| awk 'BEGIN {FS = ":.*## "} {printf "  make %-12s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.demo-stamp  ## Shares over time compared with the truth: tables, a picture, pages
+demo: $(VENV)/.demo-stamp  ## Rodents on fenced plots, compared with the truth (report.html)
 	$(BIN)/headcount demo headcount-demo
 	@cp headcount-demo/report.html report.html
 
@@ -32,7 +32,7 @@ lint: $(VENV)/.test-stamp  ## Style, types and the direction of imports
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/codespell src tests docs/*.md README.md CONTRIBUTING.md CHANGELOG.md examples benchmarks/*.py
+	$(BIN)/codespell src tests docs/*.md *.md examples benchmarks/*.py
 
 format: $(VENV)/.test-stamp  ## Format the code
 	$(BIN)/ruff check --fix $(CODE)
@@ -65,9 +65,8 @@ docs-table: $(VENV)/.test-stamp  ## Renew the table of methods in docs/methods.m
 	$(BIN)/python docs/make_methods.py
 
 docs-images: $(VENV)/.demo-stamp  ## Renew the pictures in docs/images
-	$(BIN)/python examples/quickstart.py --output docs/images
 	$(BIN)/headcount demo headcount-demo
-	cp headcount-demo/demo.png headcount-demo/demo-dark.png docs/images
+	cp headcount-demo/*.png docs/images
 	$(BIN)/python docs/make_gallery.py
 
 bench:  ## Speed and error compared with other libraries (about an hour; makes .venv-bench)
@@ -96,7 +95,7 @@ $(VENV)/.test-stamp: pyproject.toml | $(BIN)/python
 
 $(VENV)/.demo-stamp: pyproject.toml | $(BIN)/python
 	@echo "Installing headcount and what the demo needs into $(VENV) ..."
-	@$(PIP) --editable '.[demo]'
+	@$(PIP) --editable .
 	@touch $@
 
 $(VENV)/.docs-stamp: pyproject.toml | $(BIN)/python
@@ -115,7 +114,7 @@ $(BIN)/python:
 # module calls.
 clean:  ## Remove caches, compiled kernels and the files of the demo
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	rm -rf headcount-demo report.html quickstart.png docs/_site docs/_build docs/api/generated
+	rm -rf headcount-demo report.html docs/_site docs/_build docs/api/generated docs/examples
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean  ## Remove the virtual environments as well
