@@ -17,10 +17,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import latex2mathml.converter
 from command_reference import command_reference
+from docutils.nodes import SkipNode
 
 project = "headcount"
-author = "the headcount developers"
+author = "headcount contributors"
 version = release = version_of("headcount")
 language = "en"
 
@@ -29,7 +31,9 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_site", "_build"]
 templates_path = ["_templates"]
@@ -37,7 +41,7 @@ templates_path = ["_templates"]
 # Anchors of headings, as on GitHub.
 myst_heading_anchors = 3
 # Separate pictures for light and dark pages: {.only-light}.
-myst_enable_extensions = ["attrs_inline"]
+myst_enable_extensions = ["attrs_inline", "dollarmath"]
 
 autosummary_generate = True
 autosummary_ignore_module_all = False
@@ -48,6 +52,7 @@ numpydoc_show_class_members = False
 autodoc_typehints = "none"
 default_role = "code"
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = "headcount"
 html_static_path = ["_static"]
@@ -60,6 +65,23 @@ html_theme_options = {
     "dark_css_variables": {"color-brand-primary": "#63b6ec", "color-brand-content": "#63b6ec"},
 }
 copybutton_exclude = ".linenos, .gp, .go"
+
+# The examples run when the site is built, and become pages with their output and notebooks.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "examples",
+    "filename_pattern": r"/\d\d_",
+    "image_scrapers": ("example_pictures.save_axes",),
+    "capture_repr": (),
+    "reset_modules": (),
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "within_subsection_order": "FileNameSortKey",
+    "show_signature": False,
+    "thumbnail_size": (440, 300),
+    "min_reported_time": 60,
+    "write_computation_times": False,
+}
 
 _BARS = re.compile(r"(``.*?``)|(\|)")
 _LINK = r"\[([^\]]*)\]\({}([^)]*)\)"
@@ -112,8 +134,16 @@ def link_methods(app: Any, name: str, source: list[str]) -> None:
         )  # fmt: skip
 
 
+def write_formula(writer: Any, node: Any) -> None:
+    """Write a formula as MathML, which browsers show without a script."""
+    display = "block" if node.tagname == "math_block" else "inline"
+    writer.body.append(latex2mathml.converter.convert(node.astext(), display=display))
+    raise SkipNode
+
+
 def setup(app: Any) -> None:
     """Register the hooks of Sphinx."""
+    app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
     app.connect("autodoc-process-docstring", plain_bars)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("env-get-outdated", outdated)
