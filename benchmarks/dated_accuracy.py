@@ -20,6 +20,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -70,12 +71,24 @@ def cases(
             yield groups[:first], labelled, new
 
 
-def rows_of(frame: pl.DataFrame, dataset: Dated, parts: Any, nannyml: str | None) -> Any:
-    """Errors and coverage on each new group of one case."""
+@dataclass(frozen=True)
+class ScoredItems:
+    """Items with their posteriors, by a classifier that was trained on earlier groups."""
+
+    items: hc.Scored
+    labels: Any
+    groups: Any
+    classes: Any
+
+
+def scored_items(
+    frame: pl.DataFrame, dataset: Dated, parts: Any
+) -> tuple[ScoredItems, ScoredItems] | None:
+    """Labelled and new items of a case; None if its training groups have a single class."""
     train, labelled, new = (frame.filter(pl.col(dataset.by).is_in(part)) for part in parts)
     classes = train[dataset.target].value_counts().filter(pl.col("count") > 4)[dataset.target]
     if len(classes) < 2:
-        return
+        return None
     train, labelled, new = (
         part.filter(pl.col(dataset.target).is_in(classes.implode()))
         for part in (train, labelled, new)
@@ -84,19 +97,35 @@ def rows_of(frame: pl.DataFrame, dataset: Dated, parts: Any, nannyml: str | None
     preparation = prepare(train.select(features), leave_out={}, name="train")
     model = make_classifier(preparation, "logistic", 0)
     model.fit(preparation.conform(train.select(features)), train[dataset.target].to_numpy())
-    scored = {}
-    for name, part in (("labelled", labelled), ("new", new)):
-        X = preparation.conform(part.select(features))
-        scored[name] = hc.Scored(model.predict_proba(X), model.classes_)
-    y, truth = labelled[dataset.target].to_numpy(), new[dataset.target].to_numpy()
-    place = {group: number for number, group in enumerate(parts[1])}
-    months = np.array([place[group] for group in labelled[dataset.by].to_list()])
-    names = [group for group in parts[2] if group in set(new[dataset.by].to_list())]
-    of_new = new[dataset.by].to_numpy()
-    samples = Samples.from_arrays(
-        [np.flatnonzero(of_new == group) for group in names], n_pool=len(new)
+    first, second = (
+        ScoredItems(
+            hc.Scored(
+                model.predict_proba(preparation.conform(part.select(features))), model.classes_
+            ),
+            part[dataset.target].to_numpy(),
+            part[dataset.by].to_numpy(),
+            model.classes_,
+        )
+        for part in (labelled, new)
     )
-    right = model.classes_[scored["new"].posteriors.argmax(axis=1)] == truth
+    return first, second
+
+
+def rows_of(frame: pl.DataFrame, dataset: Dated, parts: Any, nannyml: str | None) -> Any:
+    """Errors and coverage on each new group of one case."""
+    both = scored_items(frame, dataset, parts)
+    if both is None:
+        return
+    labelled, new = both
+    scored, classes = {"labelled": labelled.items, "new": new.items}, new.classes
+    y, truth = labelled.labels, new.labels
+    place = {group: number for number, group in enumerate(parts[1])}
+    months = np.array([place[group] for group in labelled.groups.tolist()])
+    names = [group for group in parts[2] if group in set(new.groups.tolist())]
+    samples = Samples.from_arrays(
+        [np.flatnonzero(new.groups == group) for group in names], n_pool=len(truth)
+    )
+    right = classes[scored["new"].posteriors.argmax(axis=1)] == truth
     steps = list(range(len(parts[1]), len(parts[1]) + len(names)))
     leap = hc.accuracy.LEAP().fit(scored["labelled"], y, groups=months, ordered=dataset.ordered)
     found = leap.estimate_many(scored["new"], samples, random_state=0, groups=steps)
@@ -106,8 +135,8 @@ def rows_of(frame: pl.DataFrame, dataset: Dated, parts: Any, nannyml: str | None
     alone = usual_accuracy(leap.fitted_, metric, answers, outputs, samples)
     cbpe = hc.accuracy.CBPE().fit(scored["labelled"], y).predict_many(scored["new"], samples)
     theirs: list[Any] = [None] * len(names)
-    if nannyml is not None and len(model.classes_) == 2:
-        theirs = by_nannyml(nannyml, model.classes_, scored, y, samples)
+    if nannyml is not None and len(classes) == 2:
+        theirs = by_nannyml(nannyml, classes, scored, y, samples)
     for rows, estimate, usual, value, other in zip(
         samples, found, alone, cbpe, theirs, strict=True
     ):

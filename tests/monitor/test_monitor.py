@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from datetime import date, timedelta
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,9 @@ from sklearn.metrics import roc_auc_score
 
 import headcount as hc
 from headcount.errors import HeadcountError
+from headcount.monitor.deliveries import MonitorSpec
+from headcount.monitor.folder import ChunkSummary
+from headcount.monitor.history import _usual_variances
 
 
 def copy_of(watch, path):
@@ -606,3 +610,90 @@ class TestBadInput:
             watch.rebase()
         with pytest.raises(HeadcountError, match="no rows"):
             watch.rebase("2030-01-01")
+
+
+def drifting(first, levels, n=200, seed=0):
+    """Days on which the inputs change, and the class depends on them as before."""
+    rng = np.random.default_rng(seed)
+    frames = []
+    for number, level in enumerate(levels, first):
+        posterior = 1 / (1 + np.exp(1 - rng.normal(level, 1.0, n)))
+        label = np.where(rng.random(n) < posterior, "fraud", "ok")
+        day = str(date(2015, 1, 1) + timedelta(days=number))
+        frames.append(pl.DataFrame({"day": [day] * n, "fraud": posterior, "label": label}))
+    return pl.concat(frames)
+
+
+def watched(folder, reference, new, **options):
+    monitor = hc.Monitor.create(folder, reference, target="label", by="day", **options)
+    monitor.update(new.drop("label"))
+    frame = monitor.to_frame()
+    days = new.group_by("day").agg((pl.col("label") == "fraud").mean().alias("truth"))
+    truth = days.sort("day")["truth"]
+    inside = (frame["low fraud"] <= truth) & (truth <= frame["high fraud"])
+    return monitor, inside.mean(), (frame["share fraud"] - truth).abs().mean()
+
+
+def test_a_dated_reference_says_what_held_and_how_much_is_usual(tmp_path):
+    levels = np.random.default_rng(1).normal(0, 0.5, 50)
+    reference, new = drifting(0, levels[:20]), drifting(20, levels[20:], seed=1)
+    dated, inside, error = watched(tmp_path / "dated", reference, new)
+    undated, inside_without, error_without = watched(
+        tmp_path / "undated", reference.drop("day"), new
+    )
+    assert set(dated.to_frame()["basis"]) == {"history"}
+    assert set(undated.to_frame()["basis"]) == {"shift"}
+    assert inside >= 0.9 > inside_without
+    assert error < error_without / 3
+    assert len(dated.alerts()) <= 1
+    assert len(undated.alerts()) > 3
+    assert dated.to_frame()["reliable"].all()
+
+
+def test_a_change_beyond_the_usual_raises_an_alert(tmp_path):
+    levels = np.random.default_rng(1).normal(0, 0.2, 40)
+    levels[30:] += 2
+    reference, new = drifting(0, levels[:20]), drifting(20, levels[20:], seed=1)
+    monitor, _, _ = watched(tmp_path / "watch", reference, new)
+    alerts = monitor.alerts()
+    assert alerts
+    assert alerts[0].chunk >= "2015-01-31"
+
+
+def test_history_does_not_depend_on_the_order_of_deliveries(tmp_path):
+    levels = np.random.default_rng(1).normal(0, 0.5, 16)
+    reference, new = drifting(0, levels[:10]), drifting(10, levels[10:], seed=1)
+    at_once, _, _ = watched(tmp_path / "one", reference, new)
+    monitor = hc.Monitor.create(tmp_path / "two", reference, target="label", by="day")
+    for _, rows in reversed(list(new.drop("label").group_by("day", maintain_order=True))):
+        monitor.update(rows)
+    assert monitor.to_frame().equals(at_once.to_frame())
+
+
+def test_one_period_is_no_history(tmp_path):
+    reference, new = drifting(0, [0.0], n=800), drifting(1, [0.1, 0.3])
+    monitor, _, _ = watched(tmp_path / "watch", reference, new)
+    assert set(monitor.to_frame()["basis"]) == {"shift"}
+
+
+def test_usual_variances_are_those_beyond_samples():
+    rng = np.random.default_rng(0)
+    spec = MonitorSpec("scores", ("fraud", "ok"), "label", by="day")
+    n, unit, between = 400, 0.2, 0.05
+    levels = rng.normal(0.3, between, 400)
+    values = rng.normal(levels, np.sqrt(unit / n))
+    past = [
+        ChunkSummary(n, 0, n, [0.3, 0.7], 0.9, values=[value], unit_variances=[unit])
+        for value in values
+    ]
+    (share,) = _usual_variances(spec, past, ["share:fraud"])
+    assert np.sqrt(share) == pytest.approx(between, rel=0.15)
+    assert _usual_variances(spec, past[:4], ["share:fraud"]) == [0]
+
+
+def test_the_period_of_an_undated_reference_row_is_left_out(tmp_path):
+    levels = np.random.default_rng(1).normal(0, 0.5, 12)
+    reference, new = drifting(0, levels[:10]), drifting(10, levels[10:], seed=1)
+    days = pl.Series("day", [None, *reference["day"][1:].to_list()])
+    monitor, _, _ = watched(tmp_path / "watch", reference.with_columns(days), new)
+    assert set(monitor.to_frame()["basis"]) == {"history"}

@@ -54,6 +54,8 @@ class WatchedSeries:
     limits: Floats
     # Value, unit variance and items of a level known before the first value; NaN without one.
     starts: Floats | None = None
+    # Variance between values beyond that of samples, as far as it is known before the first.
+    usual: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +195,9 @@ class _State:
         sampling = np.where(first, 0.0, unit * self.counts / self.items)
         total = self.total_variance[t]
         between = np.where(total > _EXCESS * sampling, total - sampling, 0.0)
+        if self.series.usual is not None:
+            # A limit is one whatever is usual.
+            between = np.maximum(between, np.where(self.limited, 0.0, self.series.usual))
         # A limit has no error.
         per_item = np.where(self.limited, 0.0, 1 / self.items)
         per_value = np.where(self.limited, 0.0, 1 / self.counts)

@@ -276,7 +276,7 @@ class Chunk:
 
 @dataclass(frozen=True, eq=False)
 class ChunkEstimates:
-    """Shares and accuracy of a chunk with their intervals, and values for the detector."""
+    """Shares and accuracy of a chunk with their intervals."""
 
     shares: list[float]
     low: list[float]
@@ -287,9 +287,7 @@ class ChunkEstimates:
     accuracy_high: float
     fit_p_value: float | None
     notes: list[str]
-    basis: str = "shift"
-    values: list[float] = field(default_factory=list)
-    unit_variances: list[float] = field(default_factory=list)
+    basis: str = "shift"  # or "history", "labels"
 
     def end_points(self, label: int | None) -> tuple[float, float, float]:
         """Estimate, low and high of the share of a class, or of the accuracy for None."""
@@ -309,12 +307,14 @@ class ChunkSummary:
     realised_accuracy: float | None = None
     realised_variance: float | None = None  # of a metric that is no mean, for one item
     estimates: ChunkEstimates | None = None
+    values: list[float] = field(default_factory=list)  # of the series of the detector
+    unit_variances: list[float] = field(default_factory=list)  # in samples of one row
 
     @property
     def is_broken(self) -> bool:
         """True if the estimates rest on an assumption that does not hold."""
         estimates = self.estimates
-        if estimates is None or estimates.basis == "labels" or estimates.fit_p_value is None:
+        if estimates is None or estimates.basis != "shift" or estimates.fit_p_value is None:
             return False
         return estimates.fit_p_value < BROKEN_LEVEL
 
@@ -332,6 +332,8 @@ class ChunkSummary:
             if self.estimates.basis == "shift":
                 del values["basis"]
             content |= values
+        if self.values:
+            content |= {"values": self.values, "unit_variances": self.unit_variances}
         return content
 
     @classmethod

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.stats import chi2
 
 from headcount._support.text import escaped, html_result, printable
 from headcount.monitor.deliveries import MonitorSpec
@@ -104,6 +106,10 @@ _START_WEIGHT, LABEL_WEIGHT = 0.05, 0.3
 # and errors of the estimates in that of labels.
 _FLOOR_WEIGHT = 0.25
 _OF_LABELS = {"accuracy": 0.5, "floor": 0.25, "share": 0.1, "error": 0.15}
+# Periods of a reference that show how much series usually vary.
+_FEWEST_PERIODS = 5
+# Chance that the usual variance is below the one that is used.
+_SURE = 0.9
 # Labels of a chunk count if so many of its rows have one.
 _COMPLETE = 0.95
 
@@ -192,6 +198,7 @@ class History:
         spec: MonitorSpec,
         series: tuple[tuple[str, float], ...],
         start: Start,
+        past: Sequence[ChunkSummary],
         summaries: dict[Chunk, ChunkSummary],
         events: list[dict[str, Any]],
     ) -> History:
@@ -199,7 +206,7 @@ class History:
         chunks = tuple(summaries)
         times = tuple(sorted({chunk.name for chunk in chunks}))
         streams = tuple(sorted({chunk.stream for chunk in chunks}))
-        table = _SeriesTable.of(spec, series, start, summaries, times, streams)
+        table = _SeriesTable.of(spec, series, start, past, summaries, times, streams)
         # Chunks without a summary, whose update was killed, are left out until the next one.
         restarts = [
             Restart(streams.index(event["stream"]), bisect_left(times, event["chunk"]), last)
@@ -333,6 +340,7 @@ class _SeriesTable:
         spec: MonitorSpec,
         series: tuple[tuple[str, float], ...],
         start: Start,
+        past: Sequence[ChunkSummary],
         summaries: dict[Chunk, ChunkSummary],
         times: tuple[str, ...],
         streams: tuple[str, ...],
@@ -347,7 +355,7 @@ class _SeriesTable:
         by_place: dict[tuple[str, str], ChunkSummary] = {}
         for chunk, summary in summaries.items():
             by_place[chunk.name, chunk.stream] = summary
-            if summary.estimates is None:
+            if not summary.values:
                 continue
             # All series of a stream are side by side.
             columns = slice(place[chunk.stream] * C, (place[chunk.stream] + 1) * C)
@@ -363,6 +371,7 @@ class _SeriesTable:
         watched = WatchedSeries(
             values, variances, sizes, np.repeat(np.arange(G), C), np.tile(families, G),
             np.tile(list(weights.values()), G), np.tile(limits, G), np.tile(starts, (G, 1)),
+            np.tile(_usual_variances(spec, past, names), G),
         )  # fmt: skip
         return cls(spec, tuple(names), watched, by_place, times, streams)
 
@@ -454,9 +463,7 @@ def _observed(
 ) -> Floats:
     """Values of the series of one chunk, their variances for one item, and numbers of items."""
     labels = [str(label) for label in spec.classes]
-    estimates = summary.estimates
-    assert estimates is not None
-    pairs = zip(estimates.values, estimates.unit_variances, strict=True)
+    pairs = zip(summary.values, summary.unit_variances, strict=True)
     rows: dict[str, tuple[float, float, float]] = {}
     for name, (value, unit) in zip(names, pairs, strict=False):
         rows[name] = (value, unit, summary.n)
@@ -483,6 +490,29 @@ def _observed(
                 value, unit = _stable(value, summary.labelled), 1.0
             rows[name] = (value, unit, summary.labelled)
     return np.array([rows[name] for name in names], np.float64)
+
+
+def _usual_variances(
+    spec: MonitorSpec, past: Sequence[ChunkSummary], names: list[str]
+) -> Floats:
+    """Variances between periods of the reference beyond those of samples, by series.
+
+    Each period is compared with the mean of all earlier ones, as the detector does. A variance
+    is the upper end of its interval, as few periods show it roughly.
+    """
+    observed = [_observed(spec, summary, names, is_labelled=True) for summary in past]
+    periods = [numbers for numbers in observed if (numbers[:, 2] >= _LEAST_ITEMS).all()]
+    if len(periods) < _FEWEST_PERIODS:
+        return np.zeros(len(names))
+    values, unit, sizes = np.moveaxis(np.stack(periods), 2, 0)
+    earlier = np.cumsum(sizes, axis=0)[:-1]
+    level = np.cumsum(sizes * values, axis=0)[:-1] / earlier
+    by_chance = unit[1:] * (1 / sizes[1:] + 1 / earlier)
+    # The mean of t earlier periods varies as well.
+    factor = 1 + 1 / np.arange(1, len(periods))[:, None]
+    beyond = (((values[1:] - level) ** 2 - by_chance) / factor).mean(axis=0)
+    highest = len(level) / chi2.ppf(1 - _SURE, len(level))
+    return np.asarray(np.where(np.isfinite(beyond), highest * np.maximum(beyond, 0.0), 0.0))
 
 
 def _realised(summary: ChunkSummary, label: int | None) -> tuple[Any, Any]:

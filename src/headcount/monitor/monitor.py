@@ -119,7 +119,9 @@ class Monitor:
             (one column named after each class, or one for the positive class) or its decisions
             (named by `verdict`), or the same as `Scored` or `Verdicts`. For items that
             headcount scores itself, a model: file written by `Analysis.save`, or
-            ``Analysis.model``.
+            ``Analysis.model``. If a table has the column of the dates, what held in its
+            periods decides: estimates follow the history, and alerts mean more than the
+            change that was usual between its periods.
         target : str or array-like of shape (n,)
             Column of the labels; the labels, for `Scored` and `Verdicts`.
         by : {"year", "quarter", "month", "week", "day"} or str, default=None
@@ -501,8 +503,8 @@ class Monitor:
             stored = self._folder.summaries(chunks)
             summaries = {chunk: stored[chunk] for chunk in chunks if chunk in stored}
         series, start = self._summaries.series, self._summaries.start
-        events = self._folder.events()
-        return History.of(self._spec, series, start, summaries, events)
+        events, past = self._folder.events(), self._summaries.past
+        return History.of(self._spec, series, start, past, summaries, events)
 
 
 def _plotted(history: History, group: str | None, ax: Axes | None) -> Axes:

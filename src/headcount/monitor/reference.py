@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from headcount.errors import HeadcountError, warn
 from headcount.items.arrays import Scored, Verdicts
 from headcount.monitor.deliveries import LABEL, VERDICT, MonitorSpec, as_frame, class_codes
+from headcount.monitor.folder import Rows
+from headcount.tables.groups import PERIODS, group_names, only_date
 from headcount.tables.label_columns import read_labelled
 from headcount.tables.model_files import load_model
 from headcount.tables.models import TableModel
@@ -33,11 +35,17 @@ class MonitorReference:
     scores: Floats  # posteriors, or codes of decisions
     predictions: NDArray[np.int64]  # codes of the predicted classes; -1 for the likeliest
     labels: NDArray[np.int64]  # codes of the classes
+    periods: NDArray[np.str_] | None = None  # names of their chunks; empty for no date
 
     def to_bytes(self) -> bytes:
         """Parquet file."""
-        columns = {f"score {j}": column for j, column in enumerate(self.scores.T)}
-        frame = pl.DataFrame({**columns, "prediction": self.predictions, "label": self.labels})
+        columns: dict[str, Any] = {
+            f"score {j}": column for j, column in enumerate(self.scores.T)
+        }
+        columns |= {"prediction": self.predictions, "label": self.labels}
+        if self.periods is not None:
+            columns["period"] = pl.Series(self.periods.tolist(), dtype=pl.String)
+        frame = pl.DataFrame(columns)
         file = BytesIO()
         frame.write_parquet(file, compression="zstd", statistics=False)
         return file.getvalue()
@@ -46,9 +54,23 @@ class MonitorReference:
     def from_bytes(cls, content: bytes) -> MonitorReference:
         """Reference of a Parquet file."""
         frame = pl.read_parquet(BytesIO(content))
-        scores = [frame[f"score {j}"].to_numpy() for j in range(frame.width - 2)]
+        scores = frame.select(pl.col("^score \\d+$")).to_numpy()
         predictions, labels = frame["prediction"].to_numpy(), frame["label"].to_numpy()
-        return cls(np.column_stack(scores), predictions, labels)
+        periods = np.array(frame["period"].to_list(), str) if "period" in frame else None
+        return cls(np.ascontiguousarray(scores), predictions, labels, periods)
+
+    def to_rows(self) -> Rows:
+        """The items as rows of a chunk."""
+        n = len(self.labels)
+        keys, no_label = np.arange(n, dtype=np.uint64), np.zeros(n, bool)
+        return Rows(keys, self.scores, self.predictions, self.labels, no_label)
+
+    def in_periods(self) -> list[NDArray[np.int64]]:
+        """Rows of each period, in the order of time."""
+        if self.periods is None:
+            return []
+        names = [name for name in np.unique(self.periods).tolist() if name]
+        return [np.flatnonzero(self.periods == name) for name in names]
 
 
 def read_reference(
@@ -79,7 +101,28 @@ def read_reference(
     classes, codes = np.unique(labels, return_inverse=True)
     spec = replace(spec, target=target, classes=tuple(classes.tolist()))
     maker = _of_scores if verdict is None else partial(_of_verdicts, verdict=verdict)
-    return *maker(spec, table, codes), None
+    spec, items = maker(spec, table, codes)
+    return spec, replace(items, periods=_periods(spec, table)), None
+
+
+def _periods(spec: MonitorSpec, table: TableFile) -> NDArray[np.str_] | None:
+    """Names of the chunks that the labelled rows would be in; None if they have no dates."""
+    if spec.date or spec.by in table.columns:
+        column = spec.date or spec.by
+    elif spec.by not in PERIODS:
+        return None
+    else:
+        try:
+            column = only_date(table, spec.by)
+        except HeadcountError:
+            return None  # a reference needs no dates
+    if column not in table.columns:
+        return None
+    values = table.read([column])[column]
+    names, notes = group_names(values, spec.by, table.name, spec.date_order or None)
+    for note in notes:
+        warn(note)
+    return np.array(names.fill_null("").to_list(), str)
 
 
 def _of_verdicts(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,12 +14,14 @@ from numpy.typing import NDArray
 from headcount.accuracy.leap import LEAP
 from headcount.accuracy.metrics import realised
 from headcount.estimates.assumption import MixtureTest
+from headcount.estimates.backtest import TooFewGroupsError, run_backtest
 from headcount.items.arrays import Scored, Verdicts
 from headcount.monitor.deliveries import MonitorSpec
 from headcount.monitor.folder import Chunk, ChunkEstimates, ChunkSummary, MonitorFolder, Rows
 from headcount.monitor.reference import MonitorReference
 from headcount.parts.training import Dense, Training
 from headcount.quantifiers.adjusted import ACC
+from headcount.quantifiers.from_history import following, labelled_groups
 from headcount.quantifiers.registry import method as find_method
 from headcount.samples.samples import Samples
 
@@ -49,11 +52,34 @@ class ChunkSummaries:
 
     @cached_property
     def _quantifier(self) -> Any:
-        return self._fitted(self._method())
+        """Method for the shares, which follows what held in the periods of the reference."""
+        method = self._fitted(self._method())
+        if (periods := self._periods) is None:
+            return method
+        items = self._items(self.reference.scores, self.reference.predictions)
+        labels = self._classes[self.reference.labels]
+        try:
+            groups = labelled_groups(self._method(), items, labels, *periods)
+            return following(method, run_backtest(groups, random_state=0).history)
+        except TooFewGroupsError:
+            return method
 
     @cached_property
     def _predictor(self) -> Any:
-        return self._fitted(LEAP(quantifier=self._method()))
+        predictor = self._fitted(LEAP(quantifier=self._method()))
+        if (periods := self._periods) is not None:
+            values, ordered, names = periods
+            with suppress(TooFewGroupsError):
+                predictor._follow(values, ordered, names)
+        return predictor
+
+    @property
+    def _periods(self) -> tuple[NDArray[Any], bool, list[str]] | None:
+        """Period of each item of the reference, a sequence, and the names in its order."""
+        if self.reference.periods is None:
+            return None
+        names = [name for name in np.unique(self.reference.periods).tolist() if name]
+        return self.reference.periods, True, names
 
     def _method(self) -> Any:
         return ACC() if self.spec.kind == "verdicts" else find_method(self.spec.method)()
@@ -141,13 +167,33 @@ class ChunkSummaries:
             if self.spec.labels == "random":
                 rows = pool.take(slice(edges[place], edges[place + 1]))
                 estimates = self._by_labels(rows, options) or estimates
-            estimates = replace(
-                estimates,
+            summaries[i] = replace(
+                summaries[i],
+                estimates=estimates,
                 values=values[place].tolist(),
                 unit_variances=variances[place].tolist(),
             )
-            summaries[i] = replace(summaries[i], estimates=estimates)
         return summaries
+
+    @cached_property
+    def past(self) -> tuple[ChunkSummary, ...]:
+        """Summaries of the periods of the reference, without estimates."""
+        periods = [rows for rows in self.reference.in_periods() if len(rows) >= _FEWEST_ITEMS]
+        if not periods:
+            return ()
+        pool = self.reference.to_rows()
+        samples = Samples.from_arrays(periods, n_pool=len(pool))
+        values, variances = self.observed(
+            pool.scores, pool.predictions, samples, range(len(periods))
+        )
+        return tuple(
+            replace(
+                self._realised(pool.take(rows), 0),
+                values=values[place].tolist(),
+                unit_variances=variances[place].tolist(),
+            )
+            for place, rows in enumerate(periods)
+        )
 
     def complete(self, folder: MonitorFolder) -> dict[Chunk, ChunkSummary]:
         """Summaries of all chunks in the order of time; those that are missing are written."""
@@ -292,6 +338,7 @@ def _chunk_estimates(shares: Any, accuracy: Any) -> ChunkEstimates:
     ends, test = shares.interval(), shares.fit_test
     accuracy_low, accuracy_high = accuracy.interval()
     p_value = None if test is None or np.isnan(test.p_value) else float(test.p_value)
+    basis = "history" if shares.basis == accuracy.basis == "history" else "shift"
     return ChunkEstimates(
         shares.shares.tolist(),
         ends.low.tolist(),
@@ -302,4 +349,5 @@ def _chunk_estimates(shares: Any, accuracy: Any) -> ChunkEstimates:
         accuracy_high,
         p_value,
         list(shares.warnings),
+        basis,
     )

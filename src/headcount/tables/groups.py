@@ -92,7 +92,7 @@ def group_column(table: TableFile, by: str | None, date_column: str | None) -> s
     if date_column is not None:
         table.require([date_column], "which `date_column` names")
         return date_column
-    return _only_date(table, by)
+    return only_date(table, by)
 
 
 def read_groups(
@@ -154,7 +154,8 @@ def group_names(
     return _periods(dates, by), notes
 
 
-def _only_date(table: TableFile, by: str) -> str:
+def only_date(table: TableFile, by: str) -> str:
+    """Name of the only column of dates of a table."""
     head = next(table.batches(table.columns, _LOOKED_AT), None)
     columns = [] if head is None else list(head.iter_columns())
     dates = [
