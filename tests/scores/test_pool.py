@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
@@ -84,4 +85,11 @@ def test_separate_scorings_are_shared_as_well():
     pool = ScoredPool(NEW)
     np.testing.assert_array_equal(first.predict(pool), first.predict(NEW))
     np.testing.assert_array_equal(second.predict(pool), first.predict(NEW))
+    assert pool.n_scorings == 1
+
+
+def test_a_search_whose_results_cannot_be_hashed_is_a_judge_of_its_own():
+    search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=3)
+    (counted,), pool = fitted(hc.CC(search)), ScoredPool(NEW)
+    np.testing.assert_array_equal(counted.predict(pool), counted.predict(NEW))
     assert pool.n_scorings == 1

@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import rankdata, spearmanr
 
 from headcount.errors import HeadcountError
+from headcount_studies.comparison import figures
 from headcount_studies.comparison.figures import (
     CLAIMS,
     Claim,
@@ -59,9 +60,14 @@ def test_the_sections_are_those_of_the_paper(made):
         "Ranks by absolute error",
         "Distribution of the absolute error",
         "Absolute error by shift",
+        "Ranks by absolute error, minor shift (below 0.4)",
+        "Ranks by absolute error, medium shift (0.4 to 0.8)",
+        "Ranks by absolute error, major shift (0.8 and more)",
         "Absolute error with little training data",
+        "Distribution of the absolute error with little training data",
         "Absolute error compared with the paper",
         "Do the conclusions hold? By absolute error",
+        "Datasets",
         "Runs and failures by method",
     ]
 
@@ -156,6 +162,72 @@ def test_breakdowns_are_of_the_runs_they_name(made, results):
     expected = tenth.group_by("dataset").agg(pl.col("tae").mean())["tae"].mean()
     assert little.filter(method="MS")["10% for training"].item() == pytest.approx(expected)
     assert (little["10% for training"] > little["all"]).all()
+
+
+def test_ranks_by_shift_are_of_the_runs_of_that_shift(made, spec, results):
+    text = made["Ranks by absolute error, major shift (0.8 and more)"].text
+    assert text.startswith("Mean ranks over 5 datasets")
+    # Within minor shift the best method fails: its ranks change there and nowhere else.
+    bad = pl.when((pl.col("shift") < 0.4 - 1e-9) & (pl.col("method") == "MS"))
+    changed = results.with_columns(bad.then(2.0).otherwise(pl.col("tae")).alias("tae"))
+    again = {section.title: section for section in sections(spec, changed, None)}
+    for name, same in (
+        ("minor shift (below 0.4)", False),
+        ("major shift (0.8 and more)", True),
+    ):
+        title = f"Ranks by absolute error, {name}"
+        before, after = (
+            [text.get_text() for text in sections_[title].figure().axes[0].texts]
+            for sections_ in (made, again)
+        )
+        assert (before == after) is same
+
+
+def test_letter_values_with_little_training_data_are_of_those_runs(made, results, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figures, "letter_figure", lambda errors, **_: drawn.append(errors))
+    for title in ("", " with little training data"):
+        made[f"Distribution of the absolute error{title}"].figure()
+    finite = results.filter(pl.col("tae").is_not_null())
+    assert [len(errors) for errors in drawn] == [len(finite), len(finite.filter(split=0.1))]
+
+
+def test_the_table_of_datasets_is_that_of_the_paper(spec, results):
+    some = replace(spec, datasets=("wine", "news", "dota"))
+    found = {each.title: each for each in sections(some, make_results(some), None)}
+    assert found["Datasets"].table.rows() == [
+        ("wine", 6497, 13, "yes", 2, "whole"),
+        ("news", 9874, 59, "yes", 2, "part: 9,874 of 39,644 items"),
+        ("dota", 102944, 123, "no", 2, "whole"),
+    ]
+    # Only datasets that were run are listed.
+    wine = results.filter(dataset="wine")
+    found = {each.title: each for each in sections(spec, wine, None)}
+    assert found["Datasets"].table["dataset"].to_list() == ["wine"]
+
+
+@pytest.mark.parametrize("task", ["binary", "multiclass"])
+def test_errors_by_tuned_classifier(task):
+    tuned = replace(read_spec(f"comparison-tuned-{task}"), datasets=("wine", "conc"))
+    results = make_results(tuned, draws=1, failing=None)
+    halved = pl.when(pl.col("method") == "EM-LR").then(0.0).otherwise(pl.col("tae"))
+    results = results.with_columns(halved.alias("tae"))
+    found = {each.title: each for each in sections(tuned, results, None)}
+    section = found["Absolute error by classifier"]
+    table = section.table
+    assert table.columns == ["method", "untuned", "LR", "SV", "RF", "AB"]
+    counted = table.filter(pl.col("RF").is_not_null())["method"].to_list()
+    assert counted == ["CC", "AC", "GAC", "HDy"]
+    scored = table.filter(pl.col("SV").is_not_null(), pl.col("RF").is_null())["method"]
+    assert scored.to_list() == ["TSX", "TS50", "TSMax", "MS", "DyS", "FMM"]
+    row = table.filter(method="EM")
+    assert row["LR"].item() == 0
+    assert (table["method"].to_list().index("EM"), "LR") in section.marks
+    pairs = table.drop_nulls(["untuned", "LR"])
+    lower = (pairs["LR"] < pairs["untuned"]).sum()
+    assert f"for {lower} of {len(pairs)} methods" in section.text
+    assert "Do the conclusions hold? By absolute error" not in found
+    found["Distribution of the absolute error"].figure()
 
 
 def test_methods_with_fewer_draws_are_named(spec):

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.tree import DecisionTreeClassifier
 
 import headcount as hc
 import headcount_studies
@@ -18,7 +20,9 @@ from headcount.evaluation.measures import check_measure
 from headcount_studies.engine.run import run_study
 from headcount_studies.engine.spec import MethodSpec, Spec, parse_spec
 from headcount_studies.engine.store import with_metrics
+from headcount_studies.engine.task import find_experiment, task_seed
 from headcount_studies.own_data.data import load_table
+from headcount_studies.own_data.run import _trial
 from headcount_studies.own_data.spec import _SAMPLING, _SHIFT
 from tests.studies.engine.toy import result_bytes
 
@@ -181,6 +185,39 @@ def test_metrics_and_evaluations_afterwards(folder):
     kept = frame.filter((pl.col("dataset") == "triple") & (pl.col("method") == "DyS"))
     np.testing.assert_allclose(measured, kept["nkld"].to_numpy(), atol=1e-15)
     np.testing.assert_allclose(one.shift[1], part["shift"].to_numpy(), atol=1e-15)
+
+
+FOREST = {"class": "sklearn.ensemble:RandomForestClassifier", "parameters": {"n_estimators": 9}}
+GRID = {"grid": {"max_depth": [1, 4]}}
+
+
+def test_a_classifier_with_a_grid_is_chosen_on_each_training_set(folder):
+    tree = {"class": "sklearn.tree:DecisionTreeClassifier"}
+    grid = {"grid": {"max_depth": [1, 2, 8]}, "folds": 3}
+    spec = only_shop(classifier=tree | grid, methods=(MethodSpec("CC"), MethodSpec("PACC")))
+    frame = run(spec, folder).store.results()
+    assert frame["failure"].null_count() == len(frame)
+    assert frame["parameters"].str.contains("GridSearchCV").all()
+    # The same as the search itself.
+    [task, _] = find_experiment("own-data").plan(spec, folder)
+    seed = task_seed(0, "shop", task.settings["training_set"])
+    trial = _trial(spec, task, folder, seed)
+    search = GridSearchCV(
+        DecisionTreeClassifier(random_state=seed), grid["grid"], cv=3, scoring="accuracy"
+    )
+    expected = hc.CC(search).fit(trial.X, trial.y).predict_many(trial.pool, trial.samples)
+    rows = frame.filter(pl.col("method") == "CC", pl.col("training_set") == 0).sort("sample")
+    np.testing.assert_allclose(np.stack(rows["estimated"].to_list()), expected)
+    # Another grid gives another classifier, of one method alone if it is its own.
+    shallow = MethodSpec("CC", options={"classifier": tree | {"grid": {"max_depth": [1]}}})
+    other = run_study(
+        only_shop(classifier=tree | grid, methods=(shallow,)), folder / "other", data=folder,
+        workers=1,
+    ).store.results()  # fmt: skip
+    assert not np.allclose(
+        np.stack(other["estimated"].to_list())[:20],
+        np.stack(frame.filter(method="CC")["estimated"].to_list())[:20],
+    )
 
 
 def test_a_grid_and_a_classifier_of_ones_own(folder):
@@ -372,6 +409,11 @@ DATA = {"file": "shop.csv", "target": "churn"}
         ({"protocol": {"name": "GlobalCovariateShift"}}, "needs the group of each item|groups"),
         ({"selection": {"metrc": "ae"}}, "did you mean 'metric'"),
         ({"classifier": {"clas": "a:B"}}, "did you mean 'class'"),
+        ({"classifier": FOREST | {"folds": 3}}, "has 'folds' but no grid"),
+        ({"classifier": FOREST | {"grid": {"C": [1]}}}, "'C', which is not a parameter of"),
+        ({"classifier": FOREST | {"grid": {"max_depth": []}}}, "max_depth"),
+        ({"classifier": FOREST | GRID | {"folds": 1}}, "folds of .classifier"),
+        ({"classifier": FOREST | GRID | {"scoring": "best"}}, "score of scikit-learn"),
         ({"classifier": {"class": "LogisticRegression"}}, "must be an import path"),
         ({"classifier": {"class": "nosuch:Thing"}}, "cannot be imported"),
         ({"methods": (MethodSpec("SLDD"),)}, "SLD"),

@@ -234,7 +234,7 @@ def test_durations():
 def test_a_whole_comparison_is_well_under_two_megabytes(comparison):
     assert comparison.page.stat().st_size < 1_000_000
     assert {path.suffix for path in comparison.tables} == {".md", ".tex", ".csv"}
-    assert len(comparison.figures) == 4
+    assert len(comparison.figures) == 8
     text = comparison.page.read_text(encoding="utf-8")
     assert "24 methods on 5 datasets, 576 samples each: 69,120 runs." in text
     assert "No convergence after 100 steps." in text

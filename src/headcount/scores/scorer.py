@@ -630,8 +630,9 @@ class ScoredPool:
         if id(judge) not in self._names:
             try:
                 name = joblib.hash(judge)
-            except (PicklingError, TypeError, AttributeError):
-                # What cannot be pickled cannot be compared; it is itself, at least.
+            except (PicklingError, TypeError, AttributeError, ValueError):
+                # What cannot be pickled or hashed, such as the masked arrays of a search of
+                # scikit-learn, cannot be compared; it is itself, at least.
                 name = f"unlike any other: {id(judge)}"
             self._names[id(judge)] = (judge, name)
         return self._names[id(judge)][1]

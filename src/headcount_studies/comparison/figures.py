@@ -13,6 +13,7 @@ from headcount import plots
 from headcount.evaluation.significance import Comparison, compare
 from headcount.evaluation.summary import lowest
 from headcount.plots._style import FAINT, INK, PALE, method_styles
+from headcount_studies.comparison.tuning import CLASSIFIERS
 from headcount_studies.data.tables import RECIPES
 from headcount_studies.tables import FLAGGED, PublishedAgreement, plain_name
 
@@ -37,20 +38,29 @@ FAMILIES = {
         _MATCHING: (
             "GAC", "GPAC", "DyS", "FMM", "readme", "HDx", "HDy", "FM", "ED", "EM", "CDE",
         ),
-        _CLASSIFIERS: ("CC", "PCC", "SVM-K", "SVM-Q", "PWK", "QF", "QF-AC"),
+        _CLASSIFIERS: (
+            "CC", "PCC", "SVM-K", "SVM-Q", "RBF-K", "RBF-Q", "PWK", "QF", "QF-AC",
+        ),
     }.items()
     for method in methods
 }  # fmt: skip
 """Family of each method in the paper."""
 
+# Methods of the paper's tuned classifiers are named after the untuned ones.
+_TUNED_SUFFIXES = tuple(f"-{kind}" for kind in CLASSIFIERS)
+
 
 def families_of(methods: Sequence[str]) -> dict[str, str]:
     """Family of each method.
 
-    >>> families_of(["MS", "my own"])
-    {'MS': 'adjusted counts', 'my own': 'other'}
+    >>> families_of(["MS", "MS-LR", "my own"])
+    {'MS': 'adjusted counts', 'MS-LR': 'adjusted counts', 'my own': 'other'}
     """
-    return {method: FAMILIES.get(plain_name(method), _OTHER) for method in methods}
+    return {method: FAMILIES.get(plain_name(_untuned(method)), _OTHER) for method in methods}
+
+
+def _untuned(method: str) -> str:
+    return method.rpartition("-")[0] if method.endswith(_TUNED_SUFFIXES) else method
 
 
 @dataclass(frozen=True)

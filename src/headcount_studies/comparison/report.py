@@ -21,6 +21,7 @@ from headcount_studies.comparison.figures import (
     partial_among,
     shift_groups,
 )
+from headcount_studies.data.tables import RECIPES, SIZES, rule_of
 from headcount_studies.engine.task import Section
 from headcount_studies.tables import (
     FLAGGED,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from headcount_studies.engine.spec import Spec
 
+_UNTUNED, _REGRESSION = "untuned", "LR"
 _FILES = {"tae": "ae", "nkld": "nkld"}  # name of a metric in the files of published tables
 
 
@@ -46,9 +48,33 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
         view = MetricView(spec, results, metric, mean_errors(spec, results, metric))
         if not view.means.methods:
             continue
-        tables += [_mean_table(view), *_ranks(view), _distribution(view)]
-        tables += [*_by_shift(view), *_little_training(view), *_compared(view, published)]
-    return [*tables, _runs(spec, results)]
+        tables += [_mean_table(view), *_ranks(view), _distribution(view), *_tuning(view)]
+        tables += [*_by_shift(view), *_little_training(view)]
+        if not spec.selection:  # claims and figures of the paper are about untuned classifiers
+            tables += _compared(view, published)
+    return [*tables, _datasets(spec, results), _runs(spec, results)]
+
+
+def _datasets(spec: Spec, results: pl.DataFrame) -> Section:
+    """Sizes of the datasets, as the paper's Table 2."""
+    import polars as pl
+
+    rows = []
+    for name in spec.datasets:
+        if name not in results["dataset"]:
+            continue
+        (items, features), recipe = SIZES[name], RECIPES[name]
+        n_classes = rule_of(name, spec.protocol["task"]).n_classes
+        part = f"part: {recipe.part}" if recipe.partial else "whole"
+        binned = "no" if recipe.finite else "yes"
+        rows.append((name, items, features, binned, n_classes, part))
+    columns = ["dataset", "items", "features", "non-categorical", "classes", "data"]
+    return Section(
+        "Datasets",
+        "As the paper's Table 2. Items and features are those after preparation, as methods "
+        "see them. Non-categorical features are binned for methods that need finite ones.",
+        pl.DataFrame(rows, columns, orient="row"),
+    )
 
 
 def _mean_table(view: MetricView) -> Section:
@@ -74,12 +100,12 @@ def _mean_table(view: MetricView) -> Section:
 
 
 def _ranks(view: MetricView) -> Iterator[Section]:
-    if view.means.ranked is not None:
-        yield Section(
-            f"Ranks by {view.title}",
-            _rank_text(view.means),
-            figure=lambda: _rank_figure(view.means),
-        )
+    yield from _ranks_of(view.means, f"Ranks by {view.title}")
+
+
+def _ranks_of(means: Means, title: str) -> Iterator[Section]:
+    if means.ranked is not None:
+        yield Section(title, _rank_text(means), figure=lambda: _rank_figure(means))
 
 
 def _rank_text(means: Means) -> str:
@@ -104,18 +130,66 @@ def _rank_figure(means: Means) -> Figure:
     return figures.rank_figure(means.ranks, ranked.critical_difference)
 
 
+_BOXES = (
+    "The widest box holds half of them, the next, with it, three quarters, and so on; the line "
+    "across is the median. The scale is linear up to the dotted line and logarithmic beyond."
+)
+
+
 def _distribution(view: MetricView) -> Section:
-    text = (
-        "All runs of each method. The widest box holds half of them, the next, with it, three "
-        "quarters, and so on; the line across is the median. The scale is linear up to the "
-        "dotted line and logarithmic beyond."
+    return Section(
+        f"Distribution of the {view.title}",
+        f"All runs of each method. {_BOXES}",
+        figure=lambda: _letter_figure(view, view.results),
     )
 
-    def figure() -> Figure:
-        errors = errors_of(view.spec, view.results, view.metric)
-        return figures.letter_figure(errors, linear_below=view.linear_below, error=view.title)
 
-    return Section(f"Distribution of the {view.title}", text, figure=figure)
+def _letter_figure(view: MetricView, results: pl.DataFrame) -> Figure:
+    errors = errors_of(view.spec, results, view.metric)
+    return figures.letter_figure(errors, linear_below=view.linear_below, error=view.title)
+
+
+def _tuning(view: MetricView) -> Iterator[Section]:
+    """Mean error of each method by its classifier, if some classifiers are tuned."""
+    import polars as pl
+
+    base = {
+        method.name: (method.name, _UNTUNED)
+        if "classifier" not in method.options
+        else (method.name.rpartition("-")[0], method.options["classifier"])
+        for method in view.spec.methods
+    }
+    columns = dict.fromkeys(column for _, column in base.values())
+    if len(columns) < 2:
+        return
+    rows: dict[str, dict[str, float | None]] = {}
+    for name, error in view.means.overall.items():
+        method, column = base[name]
+        rows.setdefault(method, dict.fromkeys(columns))[column] = error
+    tuned = {
+        method: row
+        for method, row in rows.items()
+        if any(row[column] is not None for column in columns if column != _UNTUNED)
+    }
+    table = pl.DataFrame(
+        [{"method": method, **row} for method, row in tuned.items()], infer_schema_length=None
+    )
+    both = table.drop_nulls([name for name in (_UNTUNED, _REGRESSION) if name in columns])
+    sentence = ""
+    if {_UNTUNED, _REGRESSION} <= set(columns):
+        lower = (both[_REGRESSION] < both[_UNTUNED]).sum()
+        sentence = (
+            " Tuned logistic regression has a lower error than the default for "
+            f"{lower} of {len(both)} methods."
+        )
+    yield Section(
+        f"{view.heading} by classifier",
+        "Mean over the datasets of the mean errors, with default logistic regression (untuned) "
+        "and with classifiers whose parameters are chosen on each training set; the lowest of "
+        f"each row in bold.{sentence}",
+        table,
+        marks=best_marks(table, table.columns[1:], axis=1),
+    )
 
 
 def _by_shift(view: MetricView) -> Iterator[Section]:
@@ -138,6 +212,9 @@ def _by_shift(view: MetricView) -> Iterator[Section]:
         figure,
         best_marks(table, table.columns[1:], axis=0),
     )
+    for name, rows in groups.items():
+        means = mean_errors(view.spec, rows, view.metric)
+        yield from _ranks_of(means, f"Ranks by {view.title}, {name}")
 
 
 def _little_training(view: MetricView) -> Iterator[Section]:
@@ -171,6 +248,11 @@ def _little_training(view: MetricView) -> Iterator[Section]:
         table,
         (lambda: _rank_figure(means)) if means.ranked else None,
         best_marks(table, table.columns[1:], axis=0),
+    )
+    yield Section(
+        f"Distribution of the {view.title} with little training data",
+        f"Runs of each method with 10% of the items for training. {_BOXES}",
+        figure=lambda: _letter_figure(view, little),
     )
 
 

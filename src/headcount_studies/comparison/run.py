@@ -27,8 +27,15 @@ from headcount.quantifiers.learners import QF
 from headcount.samples.samples import Samples
 from headcount_studies.comparison.data import Bench, Trial, load_bench
 from headcount_studies.comparison.logistic import LinearModel, cross_fit, stratified_folds
-from headcount_studies.comparison.spec import group_of, made, n_draws, quantifier_of
+from headcount_studies.comparison.spec import (
+    TUNED,
+    group_of,
+    made,
+    n_draws,
+    quantifier_of,
+)
 from headcount_studies.comparison.training_pool import TrainingPool
+from headcount_studies.comparison.tuning import FOLDS, ClassifierScores, TunedTrainer
 from headcount_studies.engine.spec import MethodSpec, Spec
 from headcount_studies.engine.store import share_columns
 from headcount_studies.engine.task import Task, task_seed
@@ -40,7 +47,6 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Estimate = Callable[[Samples], Floats]
 
-_FOLDS = 10
 _FEW_TRIALS = 20
 _DIVERGENCES = ("kld", "nkld")
 
@@ -98,7 +104,10 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
         for train in task.settings["trains"]
         for number in range(draws)
     ]
+    estimate: Callable[..., Iterator[TrialAnswers]]
     estimate = {"scores": by_scores, "forest": by_forest}.get(group, by_features)
+    if group.startswith(TUNED):
+        estimate = partial(by_scores, trainer=_tuned_trainer(spec, bench, group))
     # The rounding of a matrix product depends on the number of threads.
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
@@ -266,15 +275,6 @@ def _counted(
 # Methods on the scores of logistic regression
 
 
-@dataclass(frozen=True, eq=False)
-class _Scores:
-    """Posteriors of the training items, out of fold, and of the pool."""
-
-    training: Floats
-    pool: Floats
-    codes: Codes
-
-
 class _Trainer:
     """Trains on one training set after the other, each from the last solution."""
 
@@ -282,21 +282,32 @@ class _Trainer:
         self.bench = bench
         self.last: dict[int | None, LinearModel] = {}
 
-    def score(self, rows: Codes, against_rest: int | None) -> _Scores:
+    def score(self, rows: Codes, against_rest: int | None) -> ClassifierScores:
         """Scores of all classes, or of one class against the others."""
         X, y = self.bench.dataset.X, self.bench.dataset.y[rows]
         codes = y if against_rest is None else (y == against_rest).astype(np.int64)
         start = self.last.pop(against_rest, None)
-        fitted = cross_fit(X[rows], codes, stratified_folds(codes, _FOLDS), start=start)
+        fitted = cross_fit(X[rows], codes, stratified_folds(codes, FOLDS), start=start)
         self.last[against_rest] = fitted.model
-        return _Scores(fitted.posteriors, fitted.model.posteriors(X), codes)
+        return ClassifierScores(fitted.posteriors, fitted.model.posteriors(X), codes)
+
+
+def _tuned_trainer(spec: Spec, bench: Bench, group: str) -> TunedTrainer:
+    """Trainer of the tuned classifier of a group."""
+    kind, dataset = group.removeprefix(TUNED), bench.dataset
+    seed = task_seed(bench.drawer.seed, dataset.name, group)
+    return TunedTrainer(dataset.X, dataset.y, kind, spec.selection[kind], seed)
 
 
 def by_scores(
-    bench: Bench, trials: Sequence[Trial], methods: Sequence[MethodSpec]
+    bench: Bench,
+    trials: Sequence[Trial],
+    methods: Sequence[MethodSpec],
+    *,
+    trainer: _Trainer | TunedTrainer | None = None,
 ) -> Iterator[TrialAnswers]:
     """Estimates of methods that are fitted on scores."""
-    trainer, K = _Trainer(bench), bench.dataset.n_classes
+    trainer, K = trainer or _Trainer(bench), bench.dataset.n_classes
     for trial in trials:
         rows, samples = bench.drawer.draw(trial)
         score = _Shared(partial(trainer.score, rows))
@@ -308,7 +319,10 @@ def by_scores(
 
 
 def _from_scores(
-    method: MethodSpec, score: Callable[[int | None], _Scores], K: int, samples: Samples
+    method: MethodSpec,
+    score: Callable[[int | None], ClassifierScores],
+    K: int,
+    samples: Samples,
 ) -> Floats:
     """Shares of all classes at once, or of each against the rest, normalised to sum 1."""
     if K == 2 or not method.options.get("one_vs_rest"):
@@ -320,7 +334,7 @@ def _from_scores(
     return np.divide(positive, total, out=np.full_like(positive, 1 / K), where=total > 0)
 
 
-def _from_posteriors(method: MethodSpec, scores: _Scores, samples: Samples) -> Floats:
+def _from_posteriors(method: MethodSpec, scores: ClassifierScores, samples: Samples) -> Floats:
     training, pool = scores.training, scores.pool
     if method.options.get("decisions"):
         training, pool = _decisions(training, pool, method.options.get("decimals"))

@@ -16,12 +16,19 @@ from headcount.quantifiers.base import Quantifier
 from headcount.quantifiers.features import ED, HDx, ReadMe
 from headcount.quantifiers.learners import PWK, QF, QFAC
 from headcount.quantifiers.registry import method as find_method
+from headcount_studies.comparison.tuning import CLASSIFIERS, check_tuning
 from headcount_studies.data.tables import SIZES, dataset_file, dataset_names, rule_of
 from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known
 from headcount_studies.engine.task import Task
 
 # Methods of a group share computations.
-_GROUPS = ("scores", "finite", "learners", "forest", "energy", "neighbours")
+TUNED = "tuned-"
+"""Start of the names of groups with a tuned classifier."""
+
+_GROUPS = (
+    "scores", "finite", "learners", "forest", "energy", "neighbours",
+    *(TUNED + kind for kind in CLASSIFIERS),
+)  # fmt: skip
 # These measure all distances in a dataset: one task computes them for all training sets.
 _WHOLE = ("energy", "neighbours")
 _OF_BINNED: dict[type[Quantifier], str] = {
@@ -34,7 +41,9 @@ _OF_BINNED: dict[type[Quantifier], str] = {
 _OF_NUMBERS: dict[type[Quantifier], str] = {ED: "energy", QF: "forest", QFAC: "forest"}
 _TASKS = ("binary", "multiclass")
 _PROTOCOL = ("task", "splits", "draws", "train", "test", "smoothing", "log_base")
-_OPTIONS = ("draws", "binned", "decimals", "one_vs_rest", "predictions", "decisions")
+_OPTIONS = (
+    "draws", "binned", "decimals", "one_vs_rest", "predictions", "decisions", "classifier",
+)  # fmt: skip
 
 
 def check(spec: Spec) -> None:
@@ -50,8 +59,13 @@ def check(spec: Spec) -> None:
         check_known("metric", metric, METRICS)
     if "log_base" in spec.protocol:
         check_log_base("log_base of [protocol]", spec.protocol["log_base"])
+    check_keys("[selection]", spec.selection, CLASSIFIERS)
+    for kind, table in spec.selection.items():
+        check_tuning(f"[selection.{kind}]", kind, table)
     for method in spec.methods:
         check_keys(f"options of method {method.name!r}", method.options, _OPTIONS)
+        if "classifier" in method.options:
+            check_known("table of [selection]", method.options["classifier"], spec.selection)
         parameters = quantifier_of(method.quantifier)().get_params(deep=False)
         check_keys(f"parameters of method {method.name!r}", method.parameters, parameters)
 
@@ -69,6 +83,8 @@ def quantifier_of(name: str) -> type[Quantifier]:
 
 def group_of(method: MethodSpec) -> str:
     """Group of a method."""
+    if "classifier" in method.options:
+        return f"{TUNED}{method.options['classifier']}"
     kind = quantifier_of(method.quantifier)
     if method.options.get("predictions") or kind.info.input != "features":
         return "scores"
@@ -136,5 +152,9 @@ def _seconds(group: str, size: tuple[int, int], splits: Sequence[float], draws: 
         "finite": 15e-9 * n * (d + 50),
         "learners": 0.15e-6 * n_train * d,
         "forest": 30e-6 * n_train + 30e-6 * n,
+        "tuned-LR": 1.5e-6 * n_train * d + 1.5e-6 * n,
+        "tuned-SV": 1 + 20e-6 * n_train**2,
+        "tuned-RF": 2 + 8e-3 * n_train,
+        "tuned-AB": 5 + 0.1e-3 * n_train * d,
     }[group]
     return draws * (0.01 + per_draw)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -175,19 +175,24 @@ class Recipe:
     finite: bool = False
     scale: Literal["max-abs", "min-max"] = "max-abs"
     prepare: Callable[[pl.DataFrame], pl.DataFrame] | None = None
-    file: str | None = field(default=None)
+    file: str | None = None
+    part: str = ""  # what of the comparison's table the file has, if not all
 
     @property
     def partial(self) -> bool:
         """True if the available table is a part of what the comparison used."""
-        return self.file is not None
+        return bool(self.part)
 
 
 _POSITIVE = Labels({1: 1}, otherwise=0)
 
 RECIPES: Mapping[str, Recipe] = {
     "ads": Recipe(
-        "class", Labels({"ad.": 1}, otherwise=0), prepare=special_tables.ads, file="ads_part"
+        "class",
+        Labels({"ad.": 1}, otherwise=0),
+        prepare=special_tables.ads,
+        file="ads_part",
+        part="748 of 2,359 items",
     ),
     "adult": Recipe(
         "Income",
@@ -272,6 +277,7 @@ RECIPES: Mapping[str, Recipe] = {
         Cut((0, 1000, 2500, 5000, 1e6)),
         drop=("url",),
         file="news_part",
+        part="9,874 of 39,644 items",
     ),
     "nurse": Recipe(
         "Class",
@@ -286,7 +292,9 @@ RECIPES: Mapping[str, Recipe] = {
     "spam": Recipe("spam", _POSITIVE),
     "study": Recipe("math score", Cut((-1, 66, 100))),
     # The remaining columns only show if any of the heuristics works: class 0.
-    "thrm": Recipe("class", Labels({0: 1}, otherwise=0), file="thrm_h0"),
+    "thrm": Recipe(
+        "class", Labels({0: 1}, otherwise=0), file="thrm_h0", part="two of the three classes"
+    ),
     "turk": Recipe(
         "instr",
         Labels({3: 1}, otherwise=0),
@@ -305,7 +313,7 @@ RECIPES: Mapping[str, Recipe] = {
     "yeast": Recipe(
         "class",
         Labels({"CYT": 1}, otherwise=0),
-        Labels({"CYT": 0, "NUC": 1, "MIT": 2, "ME3": 3}),
+        Labels({"CYT": 0, "NUC": 1, "MIT": 2, "ME3": 3}, otherwise=4),
         drop=("name",),
     ),
 }

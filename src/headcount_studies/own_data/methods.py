@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer_names
+from sklearn.model_selection import GridSearchCV
 
-from headcount._support.parameters import check_grid
+from headcount._support.parameters import check_count, check_grid
 from headcount.errors import HeadcountError
 from headcount.evaluation.search import GridSearch
 from headcount.interop.quapy import from_quapy, is_quapy
@@ -19,11 +21,15 @@ from headcount.samples.protocols import UPP
 from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, import_object
 
 _INSIDE = "quantifier__"
+_SEARCH = ("grid", "folds", "scoring")
 
 
 def check_classifier(where: str, given: Mapping[str, Any], seed: int = 0) -> Any:
-    """Classifier of a table of the spec; logistic regression if the table is empty."""
-    check_keys(where, given, ("class", "parameters"))
+    """Classifier of a table of the spec; logistic regression if the table is empty.
+
+    With a grid, its parameters are chosen on each training set that it is fitted on.
+    """
+    check_keys(where, given, ("class", "parameters", *_SEARCH))
     if not given:
         return LogisticRegression(max_iter=1000)
     path = given.get("class")
@@ -32,7 +38,36 @@ def check_classifier(where: str, given: Mapping[str, Any], seed: int = 0) -> Any
             f"class of {where} is {path!r}; it must be an import path, such as "
             "'sklearn.ensemble:RandomForestClassifier'."
         )
-    return _made(import_object("classifier", path), given.get("parameters", {}), seed, where)
+    classifier = _made(
+        import_object("classifier", path), given.get("parameters", {}), seed, where
+    )
+    return _searched(where, given, classifier)
+
+
+def _searched(where: str, given: Mapping[str, Any], classifier: Any) -> Any:
+    """Classifier with a search of its grid, if it has one."""
+    options = {name: given[name] for name in _SEARCH if name in given}
+    if not options:
+        return classifier
+    if "grid" not in options:
+        raise HeadcountError(f"{where} has {next(iter(options))!r} but no grid: add one.")
+    grid = options["grid"]
+    check_grid(grid)
+    parameters = classifier.get_params()
+    for name in grid:
+        if name not in parameters:
+            raise HeadcountError(
+                f"grid of {where} has {name!r}, which is not a parameter of "
+                f"{type(classifier).__name__}: check its name, such as 'C'."
+            )
+    folds = check_count(f"folds of {where}", options.get("folds", 5), least=2)
+    scoring = options.get("scoring", "accuracy")
+    if scoring not in get_scorer_names():
+        raise HeadcountError(
+            f"scoring of {where} is {scoring!r}; it must be a score of scikit-learn, such as "
+            "'accuracy' or 'neg_log_loss'."
+        )
+    return GridSearchCV(classifier, grid, cv=folds, scoring=scoring)
 
 
 def make_method(spec: Spec, method: MethodSpec, *, n_classes: int, seed: int) -> Any:
