@@ -20,10 +20,12 @@ from sklearn.linear_model import LogisticRegression
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.evaluation.measures import Measure
 from headcount.evaluation.search import LabelledPool, Split
+from headcount.items.arrays import Scored
 from headcount.quantifiers.base import Quantifier, ScoringPlan
 from headcount.quantifiers.one_vs_rest import base_scorer
 from headcount.quantifiers.registry import method
 from headcount.samples.samples import Samples
+from headcount.scores.calibration import fit_calibrator
 from headcount.scores.scorer import ScoredPool, equal_scorers
 from headcount_studies.engine.spec import MethodSpec
 from headcount_studies.engine.store import share_columns
@@ -185,6 +187,58 @@ def _answers_of_sharing(
     }
 
 
+def answer_calibrated(
+    grid: ClassifierGrid,
+    quantifiers: Mapping[str, Quantifier],
+    choices: Mapping[str, Choice],
+    train: tuple[Any, NDArray[Any]],
+    tests: Sequence[tuple[ScoredPool, Samples]],
+) -> dict[str, list[Answer]]:
+    """Like `answer`, with Platt's calibration of the classifier.
+
+    It is fitted on the out-of-fold scores of the training items, as SLD does.
+    """
+    answers = {}
+    shared: dict[int, tuple[Scored, list[tuple[Scored, Samples]], float] | str] = {}
+    for name, quantifier in quantifiers.items():
+        setting = choices[name].setting
+        if setting is None:
+            answers[name] = [Answer(None, choices[name].failure)] * len(tests)
+            continue
+        learner = grid.quantifier(quantifier, setting)
+        if setting not in shared:
+            shared[setting] = _calibrated(learner, train, tests)
+        scores = shared[setting]
+        if isinstance(scores, str):
+            answers[name] = [Answer(None, scores)] * len(tests)
+        else:
+            labelled_scores, scored_tests, seconds = scores
+            fit = partial(learner.fit, labelled_scores, train[1])
+            answers[name] = _answers(fit, scored_tests, seconds)
+    return answers
+
+
+def _calibrated(
+    learner: Quantifier,
+    train: tuple[Any, NDArray[Any]],
+    tests: Sequence[tuple[ScoredPool, Samples]],
+) -> tuple[Scored, list[tuple[Scored, Samples]], float] | str:
+    """Calibrated scores of training items and of tests, and seconds; or a failure."""
+    start = perf_counter()
+    try:
+        scorer = _scorer(learner).fit(*train, out_of_fold=True)
+        classes, posteriors = scorer.classes_, scorer.posteriors_
+        calibrator = fit_calibrator("platt", posteriors, np.searchsorted(classes, train[1]))
+        scored_tests = [
+            (Scored(calibrator.transform(pool.posteriors(scorer)), classes), samples)
+            for pool, samples in tests
+        ]
+    except Exception as error:
+        return reason(error)
+    scored = Scored(calibrator.transform(posteriors), classes)
+    return scored, scored_tests, perf_counter() - start
+
+
 def shares_classifier(quantifier: Quantifier) -> bool:
     """True if other quantifiers can use its classifier."""
     return _scorer(quantifier) is not None
@@ -239,7 +293,7 @@ def quietly() -> Iterator[None]:
 
 
 def _answers(
-    fit: Callable[[], Quantifier], tests: Sequence[tuple[ScoredPool, Samples]], shared: float
+    fit: Callable[[], Quantifier], tests: Sequence[tuple[Any, Samples]], shared: float
 ) -> list[Answer]:
     start = perf_counter()
     try:

@@ -299,6 +299,43 @@ def test_a_protocol_may_be_answered_without_selection_as_well(spec: Spec) -> Non
     assert plain.select("method", "true").equals(parts["global"].select("method", "true"))
 
 
+@pytest.mark.usefixtures("made_up")
+def test_calibration_may_be_exchanged(spec: Spec) -> None:
+    """The settings stay; CC does not change on balanced items, as Platt's curve is monotone."""
+    methods = (*spec.methods[:-1], MethodSpec("SLD", parameters={"calibration": "platt"}))
+    prior = spec.protocol["prior"] | {"exchange_calibration": True}
+    both = replace(spec, methods=methods, protocol=spec.protocol | {"prior": prior})
+    task = tasks_of(both)["amazon_blitzer.prior.0001"]
+    rows = rows_of(both, task, Path())
+    assert rows.height == task.runs
+    parts = {name[0]: part for name, part in rows.group_by("protocol", maintain_order=True)}
+    assert set(parts) == {"prior", "prior-exchanged"}
+    columns = ["method", "true", "C", "class_weight"]
+    assert parts["prior"].select(columns).equals(parts["prior-exchanged"].select(columns))
+    for method in METHODS[2:]:  # PCC, PACC, DyS, SLD use the values of the scores
+        main, exchanged = (part.filter(pl.col("method") == method) for part in parts.values())
+        assert exchanged["failure"].drop_nulls().to_list() == []
+        assert not main["estimated"].equals(exchanged["estimated"])
+    plain = replace(both, methods=(MethodSpec("SLD"),))
+    fixed = replace(plain, selection=spec.selection | {"C": [1.0], "class_weight": ["none"]})
+    one = rows_of(fixed, tasks_of(fixed)["amazon_blitzer.prior.0001"], Path())
+    calibrated = one.filter(pl.col("protocol") == "prior-exchanged")
+    platt = replace(fixed, methods=(MethodSpec("SLD", parameters={"calibration": "platt"}),))
+    own = rows_of(platt, tasks_of(platt)["amazon_blitzer.prior.0001"], Path())
+    own = own.filter(pl.col("protocol") == "prior")
+    # Calibrating the scores first is what SLD's own calibration does.
+    np.testing.assert_allclose(calibrated["ae"], own["ae"], atol=1e-6)
+
+
+@pytest.mark.usefixtures("made_up")
+def test_prevalences_of_concept_shift_may_be_forced(spec: Spec) -> None:
+    forced = spec.protocol["concept"] | {"train_prevalence": 0.5, "test_prevalence": 0.75}
+    both = replace(spec, protocol=spec.protocol | {"forced": forced})
+    rows = rows_of(both, tasks_of(both)["amazon_blitzer.forced.0000"], Path())
+    assert rows["true"].list.get(1).unique().to_list() == [0.75]
+    assert rows["p_train"].unique().to_list() == [0.5]
+
+
 def test_real_reviews_show_prior_shift() -> None:
     data = real_data()
     spec = read_spec("dataset-shift").restricted(

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from headcount.evaluation.measures import check_measure
 from headcount.evaluation.search import labelled, make_splits
+from headcount.quantifiers.base import Quantifier
 from headcount.samples.protocols import APP
+from headcount.samples.samples import Samples
 from headcount.scores.scorer import ScoredPool
 from headcount.shift.experiments import ShiftExperiment
 from headcount_studies.classifier_grid import (
@@ -18,12 +21,19 @@ from headcount_studies.classifier_grid import (
     Choice,
     ClassifierGrid,
     answer,
+    answer_calibrated,
     choose,
     made,
     quietly,
 )
 from headcount_studies.dataset_shift.data import draw_experiments, load_words
-from headcount_studies.dataset_shift.spec import Selection, read_selection, unselected_setting
+from headcount_studies.dataset_shift.spec import (
+    EXCHANGED,
+    Selection,
+    exchanges_calibration,
+    read_selection,
+    unselected_setting,
+)
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Task, task_seed
 
@@ -62,13 +72,38 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
         grid = ClassifierGrid(settings, spec.protocol["folds"], seed)
         with quietly():
             choices = _choices(grid, quantifiers, X, y, read_selection(spec))
-            answers = answer(grid, quantifiers, choices, (X, y), tests)
+            answers = {suffix: answer(grid, quantifiers, choices, (X, y), tests)}
+            if not suffix and exchanges_calibration(spec, protocol):
+                answers[EXCHANGED] = _exchanged(grid, quantifiers, choices, (X, y), tests)
         for i, (name, experiment) in enumerate(experiments.items()):
-            for method, choice in choices.items():
-                names = (task.dataset, name + suffix, method)
-                setting = None if choice.setting is None else settings[choice.setting]
-                frames.append(_rows(spec, names, experiment, answers[method][i], setting))
+            for ending, answers_of_variant in answers.items():
+                for method, choice in choices.items():
+                    names = (task.dataset, name + ending, method)
+                    setting = None if choice.setting is None else settings[choice.setting]
+                    result = answers_of_variant[method][i]
+                    frames.append(_rows(spec, names, experiment, result, setting))
     return pl.concat(frames)
+
+
+def _exchanged(
+    grid: ClassifierGrid,
+    quantifiers: dict[str, Quantifier],
+    choices: dict[str, Choice],
+    train: tuple[Any, NDArray[Any]],
+    tests: list[tuple[ScoredPool, Samples]],
+) -> dict[str, list[Answer]]:
+    """Answers with Platt calibration of methods that have none, and without it of the others.
+
+    The settings are those selected with the calibration that the methods have.
+    """
+    plain = {
+        name: clone(quantifier).set_params(calibration=None)
+        for name, quantifier in quantifiers.items()
+        if quantifier.get_params().get("calibration") is not None
+    }
+    others = {name: quantifiers[name] for name in quantifiers if name not in plain}
+    answers = answer(grid, plain, choices, train, tests)
+    return answers | answer_calibrated(grid, others, choices, train, tests)
 
 
 def _variants(spec: Spec, protocol: str) -> dict[str, tuple[dict[str, Any], ...]]:

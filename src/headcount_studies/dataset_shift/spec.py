@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headcount._support.parameters import check_count
+from headcount._support.parameters import check_count, check_flag
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
 from headcount.shift.shift_protocols import (
@@ -21,22 +21,28 @@ from headcount_studies.data.texts import REVIEWS
 from headcount_studies.engine.spec import Spec, check_keys, check_known
 from headcount_studies.engine.task import Task, task_seed
 
-PROTOCOLS = ("prior", "global", "local", "concept")
+PROTOCOLS = ("prior", "global", "local", "concept", "forced")
 _CLASSES = {
     "prior": PriorShift,
     "global": GlobalCovariateShift,
     "local": LocalCovariateShift,
     "concept": ConceptShift,
+    "forced": ConceptShift,
 }
 _GROUPED = ("global", "local")
 _COMMON = ("least", "folds", "split", "test_repeats")
 _ALL_HAVE = ("repeats", "test_repeats", "unselected")
+EXCHANGED = "-exchanged"
+"""Suffix of a protocol whose methods have Platt calibration if theirs has none, else none."""
 _OWN = {
-    "prior": ("train_prevalences", "test_prevalences"),
+    "prior": ("train_prevalences", "test_prevalences", "exchange_calibration"),
     "global": ("alphas", "prevalences"),
     "local": ("test_prevalences", "skew"),
     "concept": ("cut_points",),
+    "forced": ("cut_points", "train_prevalence", "test_prevalence"),
 }
+_CUT = ("concept", "forced")
+_OF_RUN = ("exchange_calibration",)  # settings that the protocol itself does not take
 _SELECTION = ("C", "class_weight", "holdout", "n_prevalences", "repeats", "sample_share")
 # Approximate seconds: per setting, per training item and setting, per method and sample.
 _SETTING_COST, _ITEM_COST, _RUN_COST = 0.08, 1e-4, 5e-5
@@ -67,8 +73,10 @@ def make_protocol(spec: Spec, dataset: str, protocol: str, *, control: bool = Fa
     """
     settings = spec.protocol[protocol]
     train_size, test_size = settings["sizes"][dataset]
-    options = {key: settings[key] for key in _OWN[protocol] if key in settings}
-    if protocol == "concept":
+    options = {
+        key: settings[key] for key in _OWN[protocol] if key in settings and key not in _OF_RUN
+    }
+    if protocol in _CUT:
         options["cut_points"] = settings["cut_points"][dataset]
     if protocol in _GROUPED:
         options["categories"] = REVIEWS[dataset].pair
@@ -113,6 +121,22 @@ def unselected_setting(spec: Spec, protocol: str) -> dict[str, Any] | None:
     return _setting(setting.get("C", 1.0), setting.get("class_weight", "none"))
 
 
+def exchanges_calibration(spec: Spec, protocol: str) -> bool:
+    """True if a protocol is run a second time with the calibration that methods do not have."""
+    return check_flag(
+        "exchange_calibration", spec.protocol[protocol].get("exchange_calibration", False)
+    )
+
+
+def _runs_twice(spec: Spec, protocol: str) -> bool:
+    """True if each sample of a protocol is estimated twice by a method."""
+    return (
+        protocol == "local"  # has a control
+        or unselected_setting(spec, protocol) is not None
+        or exchanges_calibration(spec, protocol)
+    )
+
+
 def _setting(C: Any, weight: Any) -> dict[str, Any]:
     class_weight = check_known("class_weight", weight, ("balanced", "none"))
     return {"C": float(C), "class_weight": None if class_weight == "none" else class_weight}
@@ -140,6 +164,7 @@ def _check_protocols(spec: Spec) -> None:
     for protocol in PROTOCOLS:
         if protocol in spec.protocol:
             unselected_setting(spec, protocol)
+            exchanges_calibration(spec, protocol)
             _check_protocol(spec, protocol, spec.protocol[protocol])
     if not any(protocol_datasets(spec, protocol) for protocol in PROTOCOLS):
         raise HeadcountError(
@@ -166,7 +191,7 @@ def _check_protocol(spec: Spec, protocol: str, own: Mapping[str, Any]) -> None:
                 f"{where} has sizes for {dataset!r}, but its reviews have no two groups: leave "
                 "it out there."
             )
-        if protocol == "concept" and dataset not in own.get("cut_points", {}):
+        if protocol in _CUT and dataset not in own.get("cut_points", {}):
             raise HeadcountError(f"{where} has no cut_points for {dataset!r}: add them.")
         if dataset in spec.datasets:
             _ = make_protocol(spec, dataset, protocol).n_samples  # checks the rest
@@ -182,9 +207,7 @@ def plan(spec: Spec, data: Path) -> list[Task]:
             protocol = make_protocol(spec, dataset, name)
             n_sets = protocol.n_training_sets
             n_settings = len(read_selection(spec).settings)
-            # Local shift has a control; a fixed setting adds a second estimate per sample.
-            twice = name == "local" or unselected_setting(spec, name) is not None
-            n_samples = protocol.n_samples // n_sets * (1 + twice)
+            n_samples = protocol.n_samples // n_sets * (1 + _runs_twice(spec, name))
             runs = n_samples * len(spec.methods)
             training = n_settings * (_SETTING_COST + _ITEM_COST * protocol.train_size)
             tasks += [

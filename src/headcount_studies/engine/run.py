@@ -30,6 +30,7 @@ from headcount_studies.engine.store import (
     Failure,
     Store,
     checksums,
+    code_commit,
     code_versions,
     make_plan,
     parquet_bytes,
@@ -560,7 +561,7 @@ def run_study(
             outcomes = run_here(merged, unfinished, folder)
         else:
             outcomes = run_in_processes(merged, unfinished, folder, n_workers)
-        facts |= {"versions": code_versions(restricted)}
+        facts |= {"versions": code_versions(restricted), "commit": code_commit()}
         return _collect(store, tasks, unfinished, outcomes, facts=facts, progress=progress)
 
 

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -118,6 +119,24 @@ def checksums(files: Iterable[Path], folder: Path) -> dict[str, str]:
 def code_versions(spec: Spec) -> dict[str, str]:
     """Versions of Python and of all packages that a study names."""
     return versions(*sorted(_modules(spec)))
+
+
+def code_commit() -> str | None:
+    """Git commit of the sources; None if they are not files of a checkout."""
+    here = Path(__file__)
+    try:
+        tracked, commit = (
+            subprocess.run(
+                ["git", *arguments], cwd=here.parent, capture_output=True, text=True, check=True
+            ).stdout.strip()
+            for arguments in (
+                ("ls-files", "--error-unmatch", here.name),
+                ("describe", "--always", "--dirty", "--exclude", "*"),
+            )
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return commit if tracked else None
 
 
 def _modules(spec: Spec) -> set[str]:
