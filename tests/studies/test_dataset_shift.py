@@ -361,3 +361,67 @@ def test_pure_shift_is_judged_by_training_prevalence_too(spec: Spec) -> None:
     assert held["PCC first under pure covariate shift"] == "no"
     assert held["PCC first under pure covariate shift, trained at 0.25"] == "no"
     assert held["PCC first under pure covariate shift, trained at 0.5"] == "yes"
+
+
+@pytest.mark.usefixtures("made_up")
+def test_report_has_the_papers_tables_and_figures(spec: Spec) -> None:
+    methods = (*spec.methods[:-1], MethodSpec("SLD", parameters={"calibration": "platt"}))
+    protocol = spec.protocol | {
+        "prior": spec.protocol["prior"] | {"exchange_calibration": True},
+        "forced": spec.protocol["concept"] | {"train_prevalence": 0.5, "test_prevalence": 0.75},
+    }
+    whole = replace(spec, methods=methods, protocol=protocol)
+    results = results_of(whole)
+    sections = {part.title: part for part in experiment.sections(whole, results, None)}
+
+    block = sections["Global covariate shift, training prevalence 0.4: amazon_blitzer"]
+    assert block.table is not None
+    assert block.table.columns[:3] == ["degree", "CC, 0.4", "ACC, 0.4"]
+    assert block.table.columns[-1] == "SLD, 0.6"
+    cell = results.filter(
+        (pl.col("protocol") == "global")
+        & (pl.col("p_train") == 0.4)
+        & (pl.col("p_test") == 0.6)
+        & (pl.col("degree") == -1)
+        & (pl.col("method") == "PCC")
+    )
+    row = block.table.filter(pl.col("degree") == -1)
+    assert row["PCC, 0.6"][0] == pytest.approx(cell["ae"].mean())
+    assert block.figure is not None
+    axes = block.figure().axes
+    assert len(axes) == 6 * 2  # methods by prevalences of the test
+    assert [ax.get_facecolor()[:3] != (1, 1, 1) for ax in axes[:2]] == [True, False]  # pure
+    assert all(ax.get_ylim()[0] == 0 for ax in axes)
+
+    prior = sections["Prior shift: amazon_blitzer"].figure
+    assert prior is not None
+    (first, *_), degrees = prior().axes, sections["Prior shift: amazon_blitzer"].table
+    assert degrees is not None
+    assert len(first.patches) == len(degrees)  # one box per degree
+
+    for title, kinds in (
+        (
+            "Prior shift with and without calibration",
+            ("without calibration", "with calibration"),
+        ),
+        ("Local covariate shift beside prior shift", ("prior shift", "local covariate shift")),
+    ):
+        pair = sections[f"{title}: amazon_blitzer"]
+        assert pair.table is not None
+        assert pair.table.columns == ["method", *kinds]
+        assert pair.figure is not None
+        figure = pair.figure()
+        assert len(figure.axes) == len(METHODS)
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == list(kinds)
+    means = sections["Prior shift with and without calibration: amazon_blitzer"].table
+    assert means is not None
+    main = results.filter((pl.col("protocol") == "prior") & (pl.col("method") == "SLD"))
+    of_degrees = main.group_by("degree").agg(pl.col("ae").mean())["ae"].mean()
+    assert means["with calibration"][-1] == pytest.approx(of_degrees)  # SLD has it
+    assert "Concept shift with forced prevalences: amazon_blitzer" in sections
+
+
+def test_claims_of_no_result_are_an_empty_table(spec: Spec) -> None:
+    table = experiment.sections(spec, shaped({"prior": {"CC": [0.1]}}).clear(), None)[1].table
+    assert table is not None
+    assert table.is_empty()

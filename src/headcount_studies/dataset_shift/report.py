@@ -7,16 +7,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headcount_studies.dataset_shift.spec import PROTOCOLS, make_protocol, protocol_datasets
+from headcount_studies.dataset_shift.spec import (
+    EXCHANGED,
+    PROTOCOLS,
+    make_protocol,
+    protocol_datasets,
+)
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
-from headcount_studies.tables import NOTE, marked_means, paired_errors, rank_correlation
+from headcount_studies.figures import Panel, box_panels, values_by
+from headcount_studies.tables import (
+    NOTE,
+    Marks,
+    marked_means,
+    paired_errors,
+    rank_correlation,
+)
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
 
+_MANY_DEGREES = 10  # with fewer, three panels fit beside each other
 _LARGE = 0.5  # of the largest degree: from there on a shift counts as large
 _ADJUSTED = ("ACC", "PACC", "DyS", "SLD")
 _Row = tuple[str, str, bool]
@@ -112,6 +125,10 @@ _SAMPLE = (
     "repeat", "test_repeat",
 )  # fmt: skip
 _SIGN = "The degree is the prevalence in the test less that in training"
+_STARS = (
+    "The degree is the number of stars where training cuts negatives from positives, less that "
+    "of the test"
+)
 _ALPHA = "The degree is the share of the first group in training less that in the test"
 
 
@@ -167,11 +184,12 @@ VIEWS = {
         f"{_SIGN}; positives of both groups become more or fewer, from the same training sets.",
         "local-control",
     ),
-    "concept": View(
-        "Concept shift",
-        "The degree is the number of stars where training cuts negatives from positives, less "
-        "that of the test.",
-        "concept",
+    "concept": View("Concept shift", f"{_STARS}.", "concept"),
+    "forced": View(
+        "Concept shift with forced prevalences",
+        f"{_STARS}. The prevalences of training and test are fixed, and they differ: without "
+        "concept shift there is prior shift.",
+        "forced",
     ),
 }
 """Parts of the results that tables are made of, by name."""
@@ -188,21 +206,176 @@ _TABLES = {
 
 
 def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[Section]:
-    """Experiments, claims, one table and figure per view and dataset, the paper's tables."""
+    """Experiments, claims, tables and figures by view and dataset, the paper's tables."""
     import polars as pl
 
+    results = results.with_columns(pl.col("degree").round(6) + 0.0)
     tables = [_experiments(spec, results), _claims(spec, results)]
-    for view in VIEWS.values():
+    for name, view in VIEWS.items():
         rows = view.of(results)
         for dataset in spec.datasets:
             subset = rows.filter(pl.col("dataset") == dataset)
             if subset["ae"].count():
                 tables.append(_by_degree(spec, view, dataset, subset))
+                if name == "prior":
+                    tables += _calibration(spec, dataset, subset, results)
+    tables += _blocks(spec, results)
+    tables += _compared_pair(spec, results)
+    distances = []
     for protocol, (file, keys, title) in _TABLES.items():
         subset = results.filter(pl.col("protocol") == protocol)
         if published is not None and (published / file).is_file() and subset["ae"].count():
+            distances += _distances(spec, subset, published / file, keys, title)
             tables.append(_compared(spec, subset, published / file, keys, title))
+    if distances:
+        tables.append(_distance_section(distances))
     return tables
+
+
+def _blocks(spec: Spec, results: pl.DataFrame) -> list[Section]:
+    """Global covariate shift by prevalence of training, a block per prevalence of the test."""
+    import polars as pl
+
+    methods = [method.name for method in spec.methods]
+    rows = results.filter((pl.col("protocol") == "global") & pl.col("ae").is_not_null())
+    return [
+        _block(methods, dataset, p_train, part)
+        for dataset in spec.datasets
+        for (p_train,), part in rows.filter(pl.col("dataset") == dataset)
+        .sort("p_train")
+        .group_by("p_train", maintain_order=True)
+    ]
+
+
+def _block(methods: list[str], dataset: str, p_train: float, part: pl.DataFrame) -> Section:
+    import polars as pl
+
+    table = part.select("degree").unique().sort("degree")
+    marks: Marks = {}
+    panels = []
+    for p_test in sorted(part["p_test"].unique()):
+        of_test = part.filter(pl.col("p_test") == p_test)
+        wide = paired_errors(of_test, _SAMPLE, methods, "ae")
+        means, its_marks = marked_means(wide, "degree", methods)
+        new = {method: f"{method}, {p_test:g}" for method in methods}
+        rows = table["degree"].to_list()
+        table = table.join(means.rename(new), on="degree", how="left", maintain_order="left")
+        degrees = means["degree"].to_list()
+        marks |= {
+            (rows.index(degrees[row]), new[method]): mark
+            for (row, method), mark in its_marks.items()
+        }
+        panels.append((p_test, values_by(of_test, "method", "degree", "ae")))
+    return Section(
+        f"Global covariate shift, training prevalence {p_train:g}: {dataset}",
+        f"Mean absolute error by degree of shift. {_ALPHA}. Columns name a method and the "
+        f"prevalence of the test; with {p_train:g} the shift is pure, and the panels are grey. "
+        f"Wilcoxon signed-rank tests within a prevalence: {NOTE}",
+        table,
+        lambda: box_panels(
+            [
+                Panel(
+                    f"{method}, test prevalence {p_test:g}",
+                    {"error": values.get(method, {})},
+                    grey=p_test == p_train,
+                )
+                for method in methods
+                for p_test, values in panels
+            ],
+            max(1, len(panels)),
+            ("degree of shift", "absolute error"),
+            height=1.35,
+        ),
+        marks,
+    )
+
+
+def _calibration(
+    spec: Spec, dataset: str, part: pl.DataFrame, results: pl.DataFrame
+) -> list[Section]:
+    """Prior shift with and without calibration, if both were run."""
+    import polars as pl
+
+    exchanged = results.filter(
+        (pl.col("dataset") == dataset)
+        & (pl.col("protocol") == f"prior{EXCHANGED}")
+        & pl.col("ae").is_not_null()
+    )
+    if exchanged.is_empty():
+        return []
+    calibrated = [
+        method.name
+        for method in spec.methods
+        if method.parameters.get("calibration", "none") != "none"
+    ]
+    has_own = pl.col("method").is_in(calibrated)
+    kinds = {
+        "without calibration": pl.concat([part.filter(~has_own), exchanged.filter(has_own)]),
+        "with calibration": pl.concat([part.filter(has_own), exchanged.filter(~has_own)]),
+    }
+    table = _means_of_kinds(spec, kinds)
+    return [
+        Section(
+            f"Prior shift with and without calibration: {dataset}",
+            "Mean absolute error over degrees, each with the same weight. Calibration is "
+            "Platt's. Settings are those selected with the calibration that methods have "
+            f"elsewhere: {', '.join(calibrated) or 'no method'} with, the others without.",
+            table,
+            _pair_figure(spec, kinds),
+        )
+    ]
+
+
+def _compared_pair(spec: Spec, results: pl.DataFrame) -> list[Section]:
+    """Local covariate shift and prior shift of the same size, in one figure per dataset."""
+    import polars as pl
+
+    tables = []
+    for dataset in spec.datasets:
+        of_dataset = results.filter(pl.col("dataset") == dataset)
+        kinds = {
+            "prior shift": VIEWS["local-control"].of(of_dataset),
+            "local covariate shift": VIEWS["local"].of(of_dataset),
+        }
+        if all(kind["ae"].count() for kind in kinds.values()):
+            tables.append(
+                Section(
+                    f"Local covariate shift beside prior shift: {dataset}",
+                    f"Absolute error by degree. {_SIGN}. The table has means over degrees.",
+                    _means_of_kinds(spec, kinds),
+                    _pair_figure(spec, kinds),
+                )
+            )
+    return tables
+
+
+def _means_of_kinds(spec: Spec, kinds: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    import polars as pl
+
+    columns = {kind: _mean_errors(rows) for kind, rows in kinds.items()}
+    names = [method.name for method in spec.methods]
+    return pl.DataFrame({"method": names}).with_columns(
+        pl.Series(kind, [means.get(name) for name in names], pl.Float64)
+        for kind, means in columns.items()
+    )
+
+
+def _pair_figure(spec: Spec, kinds: Mapping[str, pl.DataFrame]) -> Callable[[], Figure]:
+    """Function that draws one panel per method, and the kinds in it by colour."""
+    import polars as pl
+
+    def draw() -> Figure:
+        values = {
+            kind: values_by(rows, "method", "degree", "ae") for kind, rows in kinds.items()
+        }
+        panels = [
+            Panel(method.name, {kind: of.get(method.name, {}) for kind, of in values.items()})
+            for method in spec.methods
+        ]
+        return box_panels(panels, 2, ("degree of shift", "absolute error"))
+
+    kinds = {kind: rows.filter(pl.col("ae").is_not_null()) for kind, rows in kinds.items()}
+    return draw
 
 
 def _experiments(spec: Spec, results: pl.DataFrame) -> Section:
@@ -244,7 +417,8 @@ def _claims(spec: Spec, results: pl.DataFrame) -> Section:
             name: view_rows for name, view_rows in views.items() if view_rows["ae"].count()
         }
         rows += [(claim, dataset, *outcome) for claim, *outcome in check_claims(views)]
-    table = pl.DataFrame(rows, ["claim", "dataset", "found", "holds"], orient="row")
+    columns = {"claim": pl.String, "dataset": pl.String, "found": pl.String}
+    table = pl.DataFrame(rows, schema=columns | {"holds": pl.Boolean}, orient="row")
     table = table.with_columns(
         pl.when("holds").then(pl.lit("yes")).otherwise(pl.lit("no")).alias("holds")
     )
@@ -271,25 +445,15 @@ def _by_degree(spec: Spec, view: View, dataset: str, part: pl.DataFrame) -> Sect
 
 
 def _boxes(part: pl.DataFrame, methods: list[str]) -> Callable[[], Figure]:
-    """Function that draws the errors by degree."""
+    """Function that draws the errors by degree, one panel per method."""
 
     def draw() -> Figure:
-        import polars as pl
-        from matplotlib.figure import Figure
-
-        from headcount import plots
-
-        frame = part.select(
-            pl.col("method").cast(pl.Enum(methods)),
-            pl.col("degree").alias("shift"),
-            pl.col("ae").alias("error"),
+        values = values_by(part, "method", "degree", "ae")
+        return box_panels(
+            [Panel(name, {"error": values[name]}) for name in methods if name in values],
+            3 if len(next(iter(values.values()))) < _MANY_DEGREES else 2,
+            ("degree of shift", "absolute error"),
         )
-        frame = frame.drop_nulls().sort("method", maintain_order=True)
-        frame = frame.with_columns(pl.col("method").cast(pl.String))
-        ax = plots.error_boxes(frame, bins=11, error="absolute error", width=8.0)
-        ax.set_xlabel("degree of shift")
-        assert isinstance(ax.figure, Figure)
-        return ax.figure
 
     return draw
 
@@ -325,6 +489,45 @@ def _compared(
         "Spearman's correlation of the methods' mean errors with those in the paper, "
         f"{over}: 1 if the methods come in the same order. Mean: {means}.",
         table,
+    )
+
+
+def _distances(
+    spec: Spec, rows: pl.DataFrame, path: Path, keys: Sequence[str], title: str
+) -> list[tuple[str, str, float | None, float | None]]:
+    """By dataset: median rank correlation with the paper, median ratio of errors."""
+    import polars as pl
+
+    paper = _rounded(pl.read_csv(path), keys)
+    methods = [method.name for method in spec.methods if method.name in paper.columns]
+    long = paper.unpivot(methods, index=keys, variable_name="method", value_name="paper")
+    theirs = {
+        row[: len(keys)]: row[len(keys) :] for row in paper.select(*keys, *methods).rows()
+    }
+    distances = []
+    for dataset in spec.datasets:
+        part = rows.filter(pl.col("dataset") == dataset)
+        if part["ae"].count():
+            ours = part.group_by(*keys, "method").agg(pl.col("ae").mean())
+            ratios = _rounded(ours, keys).join(long, on=[*keys, "method"])
+            ratio = (ratios["ae"] / ratios["paper"]).filter(ratios["paper"] > 0).median()
+            correlations = _correlations(part, keys, methods, theirs)
+            correlation = pl.Series(list(correlations.values()), dtype=pl.Float64).median()
+            distances.append((title, dataset, correlation, ratio))
+    return distances
+
+
+def _distance_section(rows: list[tuple[str, str, float | None, float | None]]) -> Section:
+    import polars as pl
+
+    columns = {"shift": pl.String, "dataset": pl.String}
+    columns |= {"rank correlation": pl.Float64, "error / paper's": pl.Float64}
+    return Section(
+        "Distance from the paper",
+        "Medians over the cells of the paper's tables: Spearman's correlation of the methods, "
+        "and the ratio of our error to the published one. The reviews are others, so errors "
+        "need not agree.",
+        pl.DataFrame(rows, schema=columns, orient="row"),
     )
 
 
