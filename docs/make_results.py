@@ -160,12 +160,11 @@ def names() -> list[str]:
 def read_store(folder: Path, published: Path | None) -> None:
     """Keep the tables of a study, and draw the figures that its template shows."""
     from headcount_studies.engine.store import Store
-    from headcount_studies.engine.task import find_experiment
-    from headcount_studies.page import study_parts
+    from headcount_studies.page import study_parts, study_sections
 
     store = Store(folder)
     spec, results = store.spec, store.results()
-    sections = find_experiment(spec.kind).sections(spec, results, published)
+    sections = study_sections(store, spec, results, published)
     wanted = _figures(spec.name)
     drawn = [section for section in sections if section.title in wanted]
     for part in study_parts(drawn):

@@ -190,6 +190,7 @@ def _picture(figure: Figure) -> Picture:
 
 
 _MOST_NAMES = 5
+DATASETS = "Datasets of the study"
 
 
 def is_complete(status: Status) -> bool:
@@ -390,7 +391,7 @@ def write_study(
     if added:
         results = with_metrics(results, added)
         spec = replace(spec, metrics=(*spec.metrics, *added))
-    printed = study_parts(find_experiment(spec.kind).sections(spec, results, theirs))
+    printed = study_parts(study_sections(store, spec, results, theirs))
     target = Path(folder)
     tables = {
         target / "tables" / f"{section.name}.{ending}": text.encode("utf-8", "replace")
@@ -409,6 +410,19 @@ def write_study(
         _make(path.parent)
         write_bytes(path, content)
     return StudyReport(page, tuple(tables), tuple(figures))
+
+
+def study_sections(
+    store: Store, spec: Spec, results: pl.DataFrame, published: Path | None
+) -> list[Section]:
+    """Sections of the report: those of the kind of study, after facts about its datasets."""
+    import polars as pl
+
+    rows = [row for name in spec.datasets for row in store.descriptions.get(name, [])]
+    facts = (
+        [Section(DATASETS, table=pl.DataFrame(rows, infer_schema_length=None))] if rows else []
+    )
+    return facts + find_experiment(spec.kind).sections(spec, results, published)
 
 
 def _folder_of_published(path: Path) -> Path:

@@ -425,3 +425,13 @@ def test_claims_of_no_result_are_an_empty_table(spec: Spec) -> None:
     table = experiment.sections(spec, shaped({"prior": {"CC": [0.1]}}).clear(), None)[1].table
     assert table is not None
     assert table.is_empty()
+
+
+@pytest.mark.usefixtures("made_up")
+def test_datasets_are_described_by_group(spec: Spec) -> None:
+    rows = experiment.describe(spec, "amazon_blitzer", Path())
+    assert [row["reviews"] for row in rows] == ["all", "media", "goods"]
+    assert rows[0]["number"] == rows[1]["number"] + rows[2]["number"] == 900
+    assert sum(rows[1][f"{star} star{'s' * (star > 1)}"] for star in range(1, 6)) == (
+        pytest.approx(1, abs=1e-3)
+    )

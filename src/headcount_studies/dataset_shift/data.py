@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from headcount.shift.experiments import ShiftExperiment
 from headcount_studies.data.texts import Words, count_words, load_reviews
@@ -15,6 +18,24 @@ from headcount_studies.engine.task import Task
 def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
     """File of a collection of reviews."""
     return [data / f"{dataset}.parquet"]
+
+
+def describe(spec: Spec, dataset: str, data: Path) -> list[dict[str, Any]]:
+    """Reviews of a dataset, and of each of its groups, and the shares of their stars."""
+    reviews = load_reviews(dataset, data)
+    parts = {"all": np.ones(len(reviews), np.bool_)}
+    if reviews.groups is not None and reviews.pair is not None:
+        parts |= {group: reviews.groups == group for group in reviews.pair}
+    return [
+        {"dataset": dataset, "reviews": name, "number": int(rows.sum())}
+        | {
+            f"{star} star{'s' * (star > 1)}": round(
+                float((reviews.stars[rows] == star).mean()), 4
+            )
+            for star in range(1, 6)
+        }
+        for name, rows in parts.items()
+    ]
 
 
 @lru_cache(maxsize=2)

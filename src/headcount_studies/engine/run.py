@@ -552,6 +552,7 @@ def run_study(
         names = [method.name for method in restricted.methods]
         unfinished = _longest_first([*store.unfinished(tasks), *store.failed(tasks, names)])
         store.record_data(_data(experiment, merged, unfinished, folder))
+        store.record_descriptions(_descriptions(experiment, restricted, store, folder))
         store.begin(merged, tasks, planned)
         facts: dict[str, Any] = {"workers": n_workers}
         if client is not None:
@@ -563,6 +564,17 @@ def run_study(
             outcomes = run_in_processes(merged, unfinished, folder, n_workers)
         facts |= {"versions": code_versions(restricted), "commit": code_commit()}
         return _collect(store, tasks, unfinished, outcomes, facts=facts, progress=progress)
+
+
+def _descriptions(
+    experiment: Experiment, spec: Spec, store: Store, folder: Path
+) -> dict[str, list[dict[str, Any]]]:
+    """Facts about the datasets that the store has none of; empty if there are none."""
+    describe = getattr(experiment, "describe", None)
+    if describe is None:
+        return {}
+    lacking = [name for name in spec.datasets if name not in store.descriptions]
+    return {name: describe(spec, name, folder) for name in lacking}
 
 
 def _data(

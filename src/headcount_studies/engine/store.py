@@ -439,12 +439,13 @@ def dataset_status(
     )
 
 
-_SPEC, _PLAN, _RESULTS, _JOURNAL, _DATA, _LOCK = (
+_SPEC, _PLAN, _RESULTS, _JOURNAL, _DATA, _DATASETS, _LOCK = (
     "spec.toml",
     "plan.jsonl",
     "results",
     "journal.jsonl",
     "data.json",
+    "datasets.json",
     "lock",
 )
 # Fields of the spec that may differ between two runs that share a store.
@@ -455,8 +456,9 @@ class Store:
     """Results of a study, in a folder.
 
     ``spec.toml`` has the study, ``plan.jsonl`` its tasks, ``results`` one Parquet file per
-    finished task, ``journal.jsonl`` durations, failures and versions, and ``data.json`` the
-    checksums of the data. A store may be read while a run writes to it.
+    finished task, ``journal.jsonl`` durations, failures and versions, ``data.json`` the
+    checksums of the data, and ``datasets.json`` facts about the datasets. A store may be read
+    while a run writes to it.
 
     Parameters
     ----------
@@ -499,7 +501,15 @@ class Store:
     @property
     def data(self) -> dict[str, dict[str, str]]:
         """SHA-256 of the files of each dataset; empty if the kind of study names none."""
-        path = self.folder / _DATA
+        return self._read(_DATA)
+
+    @property
+    def descriptions(self) -> dict[str, list[dict[str, Any]]]:
+        """Facts about each dataset, in rows; empty if the kind of study has none."""
+        return self._read(_DATASETS)
+
+    def _read(self, name: str) -> dict[str, Any]:
+        path = self.folder / name
         text = path.read_text(encoding="utf-8") if path.is_file() else "{}"
         return dict(json.loads(text))
 
@@ -704,7 +714,7 @@ class Store:
     def _check_free(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
             raise HeadcountError(f"{str(self.folder)!r} is a file: name a folder.")
-        ours = {_PLAN, _RESULTS, _JOURNAL, _DATA, _LOCK}
+        ours = {_PLAN, _RESULTS, _JOURNAL, _DATA, _DATASETS, _LOCK}
         strangers = [
             path.name
             for path in (self.folder.iterdir() if self.folder.exists() else ())
@@ -775,6 +785,17 @@ class Store:
                 )
         if sums:
             self._write(_DATA, json.dumps(before | dict(sums), indent=1, sort_keys=True))
+
+    def record_descriptions(self, rows: Mapping[str, list[dict[str, Any]]]) -> None:
+        """Keep facts about datasets, for the report.
+
+        Parameters
+        ----------
+        rows : mapping of str to list of dict
+            Rows of each dataset: columns and values.
+        """
+        if any(rows.values()):
+            self._write(_DATASETS, json.dumps(self.descriptions | dict(rows), indent=1))
 
     def _write(self, name: str, text: str) -> None:
         content = text.encode("utf-8")

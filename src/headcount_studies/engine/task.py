@@ -145,7 +145,8 @@ class Experiment(Protocol):
     """Interface of a kind of study. The object keeps no state between calls.
 
     It may also have ``files(spec, dataset, data)``, which lists the files of a dataset, for
-    ``headcount study list`` and for checksums.
+    ``headcount study list`` and for checksums, and ``describe(spec, dataset, data)``, which
+    returns facts about a dataset for the report, as rows of columns and values.
     """
 
     def check(self, spec: Spec) -> None:
@@ -240,6 +241,11 @@ class FolderStudy:
         """Files that a dataset is read from, whether they are there or not."""
         paths: list[Path] = self._module("data").files(spec, dataset, data)
         return paths
+
+    def describe(self, spec: Spec, dataset: str, data: Path) -> list[dict[str, Any]]:
+        """Facts about a dataset, in rows; none if this kind of study has none."""
+        describe = getattr(self._module("data"), "describe", None)
+        return [] if describe is None else list(describe(spec, dataset, data))
 
     def run(self, spec: Spec, task: Task, data: Path) -> pl.DataFrame:
         """Execute one task."""

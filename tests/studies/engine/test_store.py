@@ -326,3 +326,37 @@ def test_studies_without_shares_take_no_metrics(undisturbed):
         with_metrics(undisturbed.results(), ["nkld"])
     with pytest.raises(HeadcountError, match="no true and estimated shares"):
         undisturbed.evaluations()
+
+
+def test_datasets_are_described_once_for_the_report(tmp_path, monkeypatch):
+    from headcount_studies.page import DATASETS, study_sections
+    from tests.studies.engine import toy
+
+    asked = []
+
+    def describe(self, spec, dataset, data):
+        asked.append(dataset)
+        return [{"dataset": dataset, "legs": 6}]
+
+    monkeypatch.setattr(toy.Toy, "describe", describe, raising=False)
+    spec = toy_spec()
+    store = run_study(
+        spec, tmp_path / "store", data=tmp_path, workers=1, datasets=["bees"]
+    ).store
+    run_study(spec, store, data=tmp_path, workers=1, resume=True)
+    assert asked == ["bees", "ants"]
+    assert store.descriptions["ants"] == [{"dataset": "ants", "legs": 6}]
+    first, *_ = study_sections(store, store.spec, store.results(), None)
+    assert first.title == DATASETS
+    assert first.table.rows() == [("ants", 6), ("bees", 6)]
+
+
+def test_the_commit_of_the_sources_is_recorded(tmp_path, monkeypatch):
+    from headcount_studies.engine import run, store
+
+    monkeypatch.setattr(run, "code_commit", lambda: "abc1234")
+    done = run_study(toy_spec(), tmp_path / "store", data=tmp_path, workers=1)
+    ((facts, _),) = done.store.journal.runs()
+    assert facts["commit"] == "abc1234"
+    monkeypatch.setattr(store, "__file__", str(tmp_path / "nowhere.py"))
+    assert store.code_commit() is None  # not a file of a checkout
