@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount.plots._style import FAINT, INK, method_styles
+
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
@@ -31,6 +33,112 @@ class Panel:
     grey: bool = False
 
 
+@dataclass(frozen=True)
+class Curves:
+    """Lines of one axes: x and y by name, and how many samples there are at each x."""
+
+    title: str
+    lines: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
+    density: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+
+
+def mean_curves(
+    rows: pl.DataFrame, title: str, series: str, x: str, value: str, *, bins: int | None = None
+) -> Curves:
+    """Mean value of each series by x, or by equal intervals of x, and the samples in each.
+
+    >>> import polars as pl
+    >>> rows = pl.DataFrame({"method": ["CC"] * 3, "shift": [0.0, 0.1, 0.9], "ae": [1, 3, 5]})
+    >>> mean_curves(rows, "", "method", "shift", "ae", bins=2).lines
+    {'CC': (array([0.225, 0.675]), array([2., 5.]))}
+    """
+    import polars as pl
+
+    rows = rows.drop_nulls([x, value]).with_columns(pl.col(x).cast(pl.Float64).alias("_x"))
+    width = None
+    if bins is not None and rows.height:
+        low, high = float(rows["_x"].to_numpy().min()), float(rows["_x"].to_numpy().max())
+        width = (high - low) / bins or 1.0
+        place = ((pl.col("_x") - low) / width).floor().clip(0, bins - 1)
+        rows = rows.with_columns((low + (place + 0.5) * width).alias("_x"))
+    grouped = rows.group_by(series, "_x").agg(pl.col(value).mean().cast(pl.Float64)).sort("_x")
+    lines = {
+        str(name): (part["_x"].to_numpy(), part[value].to_numpy())
+        for (name,), part in grouped.group_by(series, maintain_order=True)
+    }
+    order = [str(name) for name in rows[series].unique(maintain_order=True)]
+    counts = rows.group_by("_x").len().sort("_x")
+    return Curves(
+        title,
+        {name: lines[name] for name in order},
+        (counts["_x"].to_numpy(), counts["len"].to_numpy().astype(np.float64)),
+    )
+
+
+def line_panels(
+    panels: Sequence[Curves],
+    across: int,
+    labels: tuple[str, str],
+    *,
+    log: bool = False,
+    diagonal: bool = False,
+    verticals: Sequence[float] = (),
+    points: Sequence[float] = (),
+    width: float = 8.0,
+    height: float = 2.4,
+) -> Figure:
+    """Lines by method in panels of the same axes, in front of the density of samples.
+
+    A dashed line is the diagonal, dotted ones are vertical, and points lie on the diagonal.
+    """
+    from matplotlib.lines import Line2D
+
+    figure, axes = _panels(len(panels), across, width, height)
+    names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
+    styles = method_styles(names)
+    for panel, ax in zip(panels, axes, strict=True):
+        _draw_density(ax, panel.density)
+        for name, (x, y) in panel.lines.items():
+            style = styles[name]
+            ax.plot(
+                x, y, color=style.colour, linestyle=style.line, linewidth=1.1, markersize=2.8,
+                **style.marks,
+            )  # fmt: skip
+        for x in verticals:
+            ax.axvline(x, color=INK, linewidth=0.8, linestyle=":")
+        if diagonal:
+            ax.plot([0, 1], [0, 1], color=FAINT, linewidth=0.8, linestyle="--", zorder=0.5)
+            ax.plot(points, points, "o", color="#56B4E9", markeredgecolor=INK, zorder=5)
+        if log:
+            ax.set_yscale("log", nonpositive="mask")
+        ax.set_title(panel.title, fontsize=_TEXT)
+    _finish(figure, axes, across, labels)
+    handles = [
+        Line2D([], [], color=style.colour, linestyle=style.line, label=name, markersize=3.5,
+               **style.marks)
+        for name, style in styles.items()
+    ]  # fmt: skip
+    figure.legend(
+        handles=handles, loc="outside upper center", ncols=min(6, len(names)),
+        fontsize=_SMALL, frameon=False,
+    )  # fmt: skip
+    return figure
+
+
+def _draw_density(
+    ax: Axes, density: tuple[NDArray[np.float64], NDArray[np.float64]] | None
+) -> None:
+    """Draw the number of samples at each x on an axis of its own, behind the lines."""
+    if density is None or len(density[0]) < 2:
+        return
+    behind = ax.twinx()
+    behind.fill_between(*density, color="#009E73", alpha=0.18, linewidth=0)
+    behind.set_ylim(0, 1.6 * float(density[1].max()))
+    behind.set_axis_off()
+    ax.set_zorder(behind.get_zorder() + 1)
+    ax.patch.set_visible(False)
+
+
 def values_by(
     rows: pl.DataFrame, series: str, x: str, value: str
 ) -> dict[str, dict[float, NDArray[np.float64]]]:
@@ -42,10 +150,39 @@ def values_by(
     {'CC': {0.0: array([0.1]), 0.5: array([0.2])}}
     """
     grouped: dict[str, dict[float, NDArray[np.float64]]] = {}
-    measured = rows.drop_nulls(value).group_by(series, x).agg(value).sort(x)
+    groups = rows.drop_nulls(value).group_by(series, x, maintain_order=True)
+    measured = groups.agg(value).sort(x, maintain_order=True)
     for name, place, numbers in measured.select(series, x, value).iter_rows():
         grouped.setdefault(name, {})[place] = np.asarray(numbers)
     return grouped
+
+
+def name_boxes(
+    panels: Sequence[Panel],
+    across: int,
+    labels: tuple[str, str],
+    *,
+    width: float = 8.0,
+    height: float = 1.8,
+    symmetric: bool = False,
+) -> Figure:
+    """Values of named series in panels of the same axes, one box for each series."""
+    names = list(dict.fromkeys(name for panel in panels for name in panel.series))
+    numbered = [
+        Panel(
+            panel.title,
+            {"": {float(names.index(name)): np.concatenate(list(of.values()))
+                  for name, of in panel.series.items()}},
+            panel.grey,
+        )
+        for panel in panels
+    ]  # fmt: skip
+    figure = box_panels(
+        numbered, across, labels, width=width, height=height, symmetric=symmetric
+    )
+    for ax in figure.axes:
+        ax.set_xticks(range(len(names)), names, rotation=90)
+    return figure
 
 
 def box_panels(

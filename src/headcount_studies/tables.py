@@ -86,6 +86,26 @@ def marked_datasets(
     return table.with_columns(pl.col("dataset").cast(pl.String)), marks
 
 
+def with_mean(
+    table: pl.DataFrame, marks: Marks, wide: pl.DataFrame, methods: Sequence[str], *, test: str
+) -> tuple[pl.DataFrame, Marks]:
+    """Add the mean over datasets as last row, tested on the samples of all of them."""
+    import polars as pl
+
+    mean = table.select(pl.lit("mean").alias("dataset"), pl.col(methods).mean())
+    everywhere = [name for name in methods if table[name].null_count() == 0]
+    errors = wide.select(everywhere).drop_nulls()
+    if errors.height >= 2 and errors.width >= 2:
+        compared = compare(errors, test=test)
+        marks = marks | {(table.height, compared.best): BEST}
+        marks |= {
+            (table.height, name): mark
+            for name, mark in zip(compared.methods, compared.marks, strict=True)
+            if mark
+        }
+    return pl.concat([table, mean]), marks
+
+
 def shift_figure(
     results: pl.DataFrame, methods: Sequence[str], metric: str
 ) -> Callable[[], Figure]:

@@ -25,6 +25,31 @@ def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
     return [data / TWEETS_FILE]
 
 
+def describe(spec: Spec, dataset: str, data: Path) -> list[dict[str, Any]]:
+    """Numbers of tweets of a collection, shares of its classes, and shift of its test set."""
+    labels, parts = load_tweets(dataset, data).labels, load_tweets(dataset, data).parts
+    shares = {
+        part: np.array([(labels[rows] == name).mean() for name in CLASSES[::-1]])
+        for part, rows in (("L", parts != "test"), ("U", parts == "test"))
+    }
+    counts = {part: int((parts == part).sum()) for part in ("train", "validation", "test")}
+    return [
+        {
+            "dataset": dataset,
+            "training": counts["train"],
+            "validation": counts["validation"],
+            "test": counts["test"],
+            "total": len(labels),
+            "shift": round(float(np.abs(shares["L"] - shares["U"]).mean()), 4),
+        }
+        | {
+            f"{name}, {part}": round(float(share), 4)
+            for part, of_part in shares.items()
+            for name, share in zip(CLASSES[::-1], of_part, strict=True)
+        }
+    ]
+
+
 @dataclass(frozen=True, eq=False)
 class TweetCollection:
     """A collection of tweets in three parts: training, validation and test."""

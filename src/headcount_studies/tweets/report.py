@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
+from headcount_studies.figures import Panel, line_panels, mean_curves, name_boxes, values_by
 from headcount_studies.tables import (
     NOTE,
     agreement,
@@ -14,8 +15,10 @@ from headcount_studies.tables import (
     paired_errors,
     rank_correlation,
     read_published,
-    shift_figure,
+    with_mean,
 )
+from headcount_studies.tweets.data import CLASSES
+from headcount_studies.tweets.earlier import METHODS, SHIFTS, earlier_ranks
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
 _PUBLISHED_NAMES = {
     f"SemEval{year}": f"semeval20{year}" for year in ("13", "14", "15", "16")
 } | {"HCR": "hcr", "OMD": "omd", "Sanders": "sanders", "SST": "sst"}
-_MEAN = "mean"
+_BINS = 20  # of distances in the figures
+_FEWEST = 3  # methods of the earlier study that a table of ranks needs
 _FRONT, _BEHIND = ("SLD", "PACC", "ACC"), ("CC", "PCC")
 
 
@@ -40,10 +44,12 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
             continue
         methods = [method.name for method in spec.methods if method.name in rows["method"]]
         table, section = _errors(spec, rows, methods, (metric, by))
-        tables += [section, _ranks(table, methods, metric)]
+        tables += [section, _ranks(table, methods, metric), *_earlier(table, methods, metric)]
         path = None if published is None else published / f"tweets_{metric}.csv"
         if path is not None and path.is_file():
             tables.append(_compared(table, methods, metric, path))
+    if results.schema.get("estimated") == pl.List(pl.Float64):
+        tables += _shares(spec, results.drop_nulls("estimated"))
     failed = results.filter(pl.col("failure").is_not_null())
     if failed.height:
         reasons = failed.group_by("dataset", "method", "failure").len("samples").sort("dataset")
@@ -54,21 +60,124 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
 def _errors(
     spec: Spec, part: pl.DataFrame, methods: list[str], metrics: tuple[str, str]
 ) -> tuple[pl.DataFrame, Section]:
-    import polars as pl
-
     metric, by = metrics
-
     wide = paired_errors(part, ("dataset", "sample"), methods, metric)
     table, marks = marked_datasets(wide, spec.datasets, methods, test="ttest")
-    mean = table.select(pl.lit(_MEAN).alias("dataset"), pl.col(methods).mean())
+    whole, marks = with_mean(table, marks, wide, methods, test="ttest")
     return table, Section(
         f"{metric.upper()} by collection",
-        f"Mean {metric.upper()} over all mixes, C selected by {by.upper()}. "
-        f"Paired t-tests: {NOTE}",
-        pl.concat([table, mean]),
-        shift_figure(part, methods, metric),
+        f"Mean {metric.upper()} over all mixes, C selected by {by.upper()}. Paired t-tests, in "
+        f"the last row over the samples of all collections: {NOTE} The figure has the mean by "
+        "distance (AE) of the mix from that of training; the dotted lines are the least and "
+        "the largest distance in the earlier study of Gao and Sebastiani (2016).",
+        whole,
+        lambda: line_panels(
+            [mean_curves(part, "", "method", "shift", metric, bins=_BINS)],
+            1,
+            ("distance of the mix from training (AE)", metric.upper()),
+            log=metric == "rae",
+            verticals=SHIFTS,
+            height=4.2,
+        ),
         marks,
     )
+
+
+def _earlier(table: pl.DataFrame, methods: list[str], metric: str) -> list[Section]:
+    """Ranks of the methods of the earlier study, with its ranks in parentheses."""
+    import polars as pl
+
+    before = earlier_ranks(metric)
+    shared = [name for name in METHODS if name in methods]
+    table = table.filter(pl.col("dataset").is_in(list(before))).drop_nulls(shared)
+    if len(shared) < _FEWEST or table.is_empty():
+        return []
+    rows, sums = [], dict.fromkeys(shared, (0, 0))
+    for dataset, *errors in table.select("dataset", *shared).iter_rows():
+        order = sorted(range(len(shared)), key=errors.__getitem__)
+        ours = {shared[place]: rank for rank, place in enumerate(order, start=1)}
+        theirs = before[dataset]
+        rows.append([dataset, *(f"{ours[name]} ({theirs[name]})" for name in shared)])
+        sums = {name: (a + ours[name], b + theirs[name]) for name, (a, b) in sums.items()}
+    n = table.height
+    rows.append(["mean", *(f"{a / n:.1f} ({b / n:.1f})" for a, b in sums.values())])
+    return [
+        Section(
+            f"Ranks by {metric.upper()}, beside the earlier study",
+            "Rank among the methods of both studies and, in parentheses, the rank in the study "
+            "of Gao and Sebastiani (2016), who tested on one natural sample per collection.",
+            pl.DataFrame(rows, schema=["dataset", *shared], orient="row"),
+        )
+    ]
+
+
+def _shares(spec: Spec, results: pl.DataFrame) -> list[Section]:
+    """Estimated by true share, and signed errors, of each class and metric of selection."""
+    import polars as pl
+
+    order = pl.Enum([method.name for method in spec.methods])
+    metrics = [name for name in spec.metrics if name in results["chosen_by"]]
+    results = results.with_columns(pl.col("method").cast(order)).sort("method")
+    parts = {
+        (name, metric): results.filter(pl.col("chosen_by") == metric).select(
+            pl.col("method").cast(pl.String),
+            pl.col("true").list.get(place).round(6),
+            pl.col("estimated").list.get(place),
+        )
+        for place, name in reversed(list(enumerate(CLASSES)))
+        for metric in metrics
+    }
+    parts = {key: part for key, part in parts.items() if part.height}
+    titles = {(name, by): f"{name}, selected by {by.upper()}" for name, by in parts}
+    bias = [
+        (titles[key], method, float(error))
+        for key, part in parts.items()
+        for method, error in part.group_by("method", maintain_order=True)
+        .agg((pl.col("estimated") - pl.col("true")).mean())
+        .iter_rows()
+    ]
+    return [
+        Section(
+            "Estimated and true shares",
+            "Mean estimate of each class by its true share, over all collections. The diagonal "
+            "is dashed; behind the lines, the number of samples.",
+            figure=lambda: line_panels(
+                [
+                    mean_curves(part, titles[key], "method", "true", "estimated")
+                    for key, part in parts.items()
+                ],
+                len(metrics),
+                ("true share", "estimated share"),
+                diagonal=True,
+            ),
+        ),
+        Section(
+            "Bias by class",
+            "Estimated less true share: boxes hold the middle half, whiskers are Tukey's, dots "
+            "are outliers. The table has the means.",
+            pl.DataFrame(bias, schema=["class", "method", "bias"], orient="row").pivot(
+                "method", index="class", values="bias"
+            ),
+            lambda: name_boxes(
+                [
+                    Panel(
+                        titles[key],
+                        values_by(
+                            part.with_columns(
+                                (pl.col("estimated") - pl.col("true")).alias("bias"),
+                                pl.lit(0.0).alias("x"),
+                            ),
+                            "method", "x", "bias",
+                        ),
+                    )
+                    for key, part in parts.items()
+                ],
+                len(metrics),
+                ("", "estimated less true share"),
+                symmetric=True,
+            ),
+        ),
+    ]  # fmt: skip
 
 
 def _ranks(table: pl.DataFrame, methods: list[str], metric: str) -> Section:
