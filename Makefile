@@ -61,8 +61,9 @@ docs: $(VENV)/.docs-stamp  ## The documentation as a site (docs/_site/index.html
 	$(BIN)/python -m sphinx -W --keep-going -q -j auto -d docs/_build docs docs/_site
 	@echo "The site: $(CURDIR)/docs/_site/index.html"
 
-docs-table: $(VENV)/.test-stamp  ## Renew the table of methods in docs/methods.md
+docs-table: $(VENV)/.test-stamp  ## Renew the tables of methods and the results pages of studies
 	$(BIN)/python docs/make_methods.py
+	$(BIN)/python docs/make_results.py
 
 docs-images: $(VENV)/.demo-stamp  ## Renew the pictures in docs/images
 	$(BIN)/headcount demo headcount-demo

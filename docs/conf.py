@@ -35,7 +35,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_site", "_build"]
+exclude_patterns = ["_site", "_build", "_templates"]
 templates_path = ["_templates"]
 
 # Anchors of headings, as on GitHub.

@@ -14,7 +14,6 @@ import argparse
 import json
 import statistics
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +26,21 @@ BEGIN, END = "<!-- coverage: begin -->", "<!-- coverage: end -->"
 SIGNIFICANT = 5
 
 
-@dataclass(frozen=True)
 class Results:
     """Stored results of a study: facts, and sections with tables."""
 
-    content: dict[str, Any]
+    def __init__(self, content: dict[str, Any]) -> None:
+        self.content = content
 
     @classmethod
     def of(cls, name: str) -> Results:
         """Results of a study by name."""
         return cls(json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")))
+
+    @property
+    def titles(self) -> list[str]:
+        """Titles of the sections."""
+        return list(self.content["sections"])
 
     def section(self, title: str) -> dict[str, Any]:
         """A section by its title."""
@@ -69,6 +73,18 @@ class Results:
     def median(self, title: str, column: str, digits: int = 2) -> str:
         """Median of a column."""
         return written(statistics.median(self.column(title, column)), digits)
+
+    def listed(
+        self, title: str, column: str, wanted: str, name: str, number: str, digits: int = 2
+    ) -> str:
+        """Names and numbers of the rows that have a value in a column."""
+        table = self.section(title)
+        rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+        return ", ".join(
+            f"{row[name]} {written(row[number], digits)}"
+            for row in rows
+            if row[column] == wanted and row[number] is not None
+        )
 
     def share(self, title: str, column: str, wanted: Any) -> str:
         """How many entries of a column have a value: "3 of 4"."""

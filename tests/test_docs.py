@@ -12,6 +12,7 @@ import contextlib
 import doctest
 import importlib.util
 import io
+import json
 import pkgutil
 import re
 import shlex
@@ -283,6 +284,41 @@ def test_tables_of_methods_are_up_to_date():
     make_methods = script("make_methods")
     page = make_methods.PAGE.read_text(encoding="utf-8")
     assert page == make_methods.renewed(page), "run `make docs-table`"
+
+
+def test_results_pages_have_the_stored_numbers():
+    make_results = script("make_results")
+    names = make_results.names()
+    assert names
+    for name in names:
+        page = (make_results.RESULTS / f"{name}.md").read_text(encoding="utf-8")
+        assert page == make_results.page(name), "run `make docs-table`"
+    page = make_results.COVERAGE.read_text(encoding="utf-8")
+    assert page == make_results.renewed(page), "run `make docs-table`"
+
+
+def test_coverage_of_papers_names_sections_that_studies_have():
+    make_results = script("make_results")
+    papers = tomllib.loads(make_results.COVERED.read_text(encoding="utf-8"))["papers"]
+    for paper in papers:
+        stored = [spec for spec in paper["specs"] if spec in make_results.names()]
+        titles = [title for spec in stored for title in make_results.Results.of(spec).titles]
+        for entry in paper["items"] if stored else ():
+            section = entry.get("section", "").partition(" .")[0]
+            linked = section.startswith("[") or not section
+            assert linked or any(title.startswith(section) for title in titles), section
+
+
+def test_a_changed_number_of_a_study_changes_its_page(tmp_path, monkeypatch):
+    make_results = script("make_results")
+    name = make_results.names()[0]
+    stored = json.loads((make_results.RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    for part in stored["sections"].values():
+        part["markdown"] = part.get("markdown", "").replace("0.", "9.")
+    (tmp_path / f"{name}.json").write_text(json.dumps(stored), encoding="utf-8")
+    before = make_results.page(name)
+    monkeypatch.setattr(make_results, "RESULTS", tmp_path)
+    assert make_results.page(name) != before
 
 
 def test_blocks_are_found_with_what_they_print():
