@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -239,7 +240,7 @@ def _facts(store: Any, results: Any) -> list[str]:
 
     spec, runs = store.spec, store.journal.runs()
     last, _ = runs[-1]
-    commits = dict.fromkeys(str(run.get("commit") or "unknown") for run, _ in runs)
+    commits = dict.fromkeys(_landed(str(run.get("commit") or "unknown")) for run, _ in runs)
     sentences = [f"Run of {last['at'][:10]}, commit {', '.join(commits)}."]
     sentences += summary(spec, store.status(), results)
     whole = read_spec(spec.name)
@@ -257,6 +258,21 @@ def _facts(store: Any, results: Any) -> list[str]:
         if lacking:
             sentences.append(f"Not run: the {what} {', '.join(f'`{n}`' for n in lacking)}.")
     return sentences
+
+
+def _landed(commit: str) -> str:
+    """A commit of the history; of one that was rebased since, the one with its subject."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(
+            ["git", *arguments], cwd=DOCS, capture_output=True, text=True, check=False
+        )
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    subject = git("log", "-1", "--format=%s", commit)
+    history = git("log", "--format=%h %s", "-2000").splitlines()
+    names = [line.partition(" ")[0] for line in history if line.partition(" ")[2] == subject]
+    return names[0] if subject and len(names) == 1 else commit
 
 
 def main() -> None:
