@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CODE := src tests benchmarks examples docs
-# Two test processes with a thread pool each for tiny matrices would wait for one another.
+# Threads of several processes, or of a busy machine, would wait for one another with tiny matrices.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # Tests start many processes: these load compiled modules, and idle workers take over tests.
 TESTED := PYTHONDONTWRITEBYTECODE= $(ONE_THREAD)
@@ -22,7 +22,7 @@ help:  ## Show this list
 		| awk 'BEGIN {FS = ":.*## "} {printf "  make %-12s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.demo-stamp  ## Rodents on fenced plots, compared with the truth (report.html)
-	$(BIN)/headcount demo headcount-demo
+	$(ONE_THREAD) $(BIN)/headcount demo headcount-demo
 	@cp headcount-demo/report.html report.html
 
 test: lint pytest  ## All checks: style, types, layers, tests (warnings are errors)
