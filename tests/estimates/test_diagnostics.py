@@ -39,7 +39,7 @@ def test_nothing_is_said_of_a_good_estimate():
 def test_a_broken_assumption_names_the_p_value_and_what_remains(shift):
     (sentence,) = said(fit_test=a_test(BROKEN_LEVEL * 0.9), shift=shift)
     assert "p = 0.009" in sentence
-    assert "use PCC().predict" in sentence
+    assert "use the method PCC" in sentence
     assert said(fit_test=a_test(BROKEN_LEVEL), shift=shift) == ()
     assert said(fit_test=a_test(np.nan), shift=shift) == ()
 

@@ -18,6 +18,8 @@ from headcount.samples.samples import Samples
 
 BROKEN_LEVEL = 0.01
 """P-value below which a warning reports that the assumption is violated."""
+WEAK_LEVEL = 0.05
+"""P-value below which there is weak evidence that it is."""
 FEW_ITEMS = 30
 """Number of items below which a warning reports that a sample is small."""
 HARDLY_APART = 0.5
@@ -257,7 +259,7 @@ def _broken(test: FitTest | None, shift: str) -> str:
         f"{UNLIKE} the training classes ({format_p_value(test)}), so shares estimated "
         "under prior shift may be far off: label a few of its items, or retrain; if only the "
         "inputs have changed and not their relation to the classes (pure covariate shift), use "
-        "PCC().predict."
+        "the method PCC."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,8 @@ from headcount.estimates.backtest import TooFewGroupsError
 from headcount.estimates.diagnostics import BROKEN_LEVEL
 from headcount.estimates.estimates import Estimates
 from headcount.estimates.history import POSTERIORS, PRIOR_SHIFT
-from headcount.items.arrays import Scored
+from headcount.items.arrays import Scored, Verdicts
+from headcount.quantifiers.adjusted import ACC
 from headcount.report.charts import Axis, Row, group_chart, rows_chart
 from headcount.report.page import (
     FLAG,
@@ -73,8 +74,12 @@ from headcount.tables.pages import (
     written_level,
 )
 from headcount.tables.readers import TableFile
-from headcount.tables.score_columns import find_score_columns
-from headcount.tables.words import MARK, plain, range_of_groups, words
+from headcount.tables.score_columns import (
+    ScoreColumns,
+    find_score_columns,
+    has_score_columns,
+)
+from headcount.tables.words import MARK, plain, printed_groups, range_of_groups, words
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -188,12 +193,13 @@ class AccuracyAnalysis(Result):
                 self.truths.get(name),
             )  # fmt: skip
 
-    def to_table(self) -> Table:
-        """Estimates to print, one row per group, all items first."""
+    def to_table(self, names: Iterable[Hashable] | None = None) -> Table:
+        """Estimates to print, one row per group, all items first; of some groups or all."""
         metric, level = self.overall.metric, self.overall.level
         head = ["group", metric, f"{100 * level:.6g}% from", "to", "items"]
         rows = []
-        for name, estimate in self.estimates.items():
+        for name in self.estimates if names is None else names:
+            estimate = self.estimates[name]
             values = [estimate.value, *estimate.interval()]
             cells = [_label(name), *(f"{value:.3f}" for value in values)]
             cells.append(f"{estimate.n_items:,}")
@@ -212,7 +218,11 @@ class AccuracyAnalysis(Result):
             lines.append(f"by the labels of the new table: {self.truths[None]:.3f}")
         lines += [self.history] if self.history else []
         if len(self.estimates) > 1:
-            lines += ["", self.to_table().to_text(ruled=False)]
+            overall, *groups = self.estimates
+            sizes = [self.estimates[name].n_items for name in groups]
+            places, note = printed_groups(sizes, self.ordered)
+            table = self.to_table([overall, *(groups[place] for place in places)])
+            lines += ["", table.to_text(ruled=False), *([note] if note else [])]
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(printable(line) for line in "\n".join(lines).split("\n"))
 
@@ -308,14 +318,19 @@ def analyse_accuracy(
     labelled, y = training.table, training.labels
     classes = np.unique(y)
     leave_out = tuple(filter(None, (prediction, options.column, *options.parts)))
-    columns = find_score_columns(labelled, target, classes.tolist(), leave_out)
-    table.require(columns.names, "in which the reference has scores")
-    reference_scores, pool = (
-        Scored(columns.read(source), classes, _predictions(source, prediction, classes))
-        for source in (labelled, table)
+    codes = np.searchsorted(classes, y)
+    columns = None
+    if prediction is None or has_score_columns(labelled, target, classes.tolist(), leave_out):
+        columns = find_score_columns(labelled, target, classes.tolist(), codes, leave_out)
+        table.require(columns.names, "in which the reference has scores")
+    elif "quantifier" in predictor.get_params(deep=False):
+        predictor.set_params(quantifier=ACC())
+    reference_items, pool = (
+        _outputs(source, columns, prediction, classes) for source in (labelled, table)
     )
-    predictor.fit(reference_scores, y)
-    before = realised(metric, reference_scores, np.searchsorted(classes, y), classes)
+    predictor.fit(reference_items, y)
+    predictor.fitted_.checked(metric)
+    before = realised(metric, reference_items, codes, classes)
     groups = options.groups(table) or Groups.of(None, len(pool))
     reason = _learn_history(predictor, training, options, history)
     estimates = predictor.estimate_many(
@@ -343,7 +358,9 @@ def analyse_accuracy(
                 for name, rows in zip(groups.names, groups.samples, strict=True)
             }
     meant = ""
-    if len(columns.names) == 1:
+    if columns is None:
+        meant = f"There are no scores: the decisions of column {prediction} are used alone."
+    elif len(columns.names) == 1:
         label = classes.tolist()[columns.positive]
         meant = f"Column {columns.names[0]} was taken for the score of class {label!r}."
     notes = tuple(
@@ -398,6 +415,19 @@ def _predictor(method: str, metric: str, random_state: int) -> Predictor:
     if "random_state" in predictor.get_params(deep=False):
         predictor.set_params(random_state=random_state)
     return predictor
+
+
+def _outputs(
+    table: TableFile,
+    columns: ScoreColumns | None,
+    prediction: str | None,
+    classes: NDArray[Any],
+) -> Scored | Verdicts:
+    """Posteriors and predicted classes of a table, or its decisions alone."""
+    predictions = _predictions(table, prediction, classes)
+    if columns is None:
+        return Verdicts(predictions, classes)
+    return Scored(columns.read(table), classes, predictions)
 
 
 def _predictions(

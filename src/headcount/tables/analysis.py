@@ -26,7 +26,7 @@ from headcount.estimates.labels.from_labels import LabelledEstimate
 from headcount.report.page import Page
 from headcount.tables.models import ScoreModel, TableModel
 from headcount.tables.pages import share_page
-from headcount.tables.words import MARK, MethodFacts, Verdict, plain, verdict_of
+from headcount.tables.words import MARK, MethodFacts, Verdict, plain, printed_groups, verdict_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,9 +104,18 @@ class ScoreHistogram:
     mixture: NDArray[np.float64]
 
 
+def p_value_of(estimate: Estimate) -> float | None:
+    """p-value of the test of the assumption; None if it was not tested."""
+    test = estimate.fit_test
+    return None if test is None or np.isnan(test.p_value) else float(test.p_value)
+
+
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """All items, or those of one group: the estimate and what it is compared with."""
+    """All items, or those of one group: the estimate and what it is compared with.
+
+    `in_labelled` are the shares among the labelled items of the same group, if there are any.
+    """
 
     name: Any
     estimate: Estimate
@@ -116,12 +125,12 @@ class Slice:
     classify_and_count: NDArray[np.float64] | None = None
     truth: NDArray[np.float64] | None = None
     doubt: str = ""
+    in_labelled: NDArray[np.float64] | None = None
 
     @property
     def p_value(self) -> float | None:
         """p-value of the test of the assumption; None if it was not tested."""
-        test = self.estimate.fit_test
-        return None if test is None or np.isnan(test.p_value) else float(test.p_value)
+        return p_value_of(self.estimate)
 
     @property
     def is_unlike(self) -> bool:
@@ -200,7 +209,9 @@ def share_table(
     """Shares to print, one row per slice and class, with a mark on those not to rely on."""
     overall = slices[0]
     columns = ["group"] * grouped + [named, "share", f"{100 * level:.6g}% from", "to"]
-    columns += ["items", "of"] + ["without labels"] * (overall.labelled is not None)
+    has_labelled = any(item.in_labelled is not None for item in slices)
+    columns += ["items", "of"] + ["labelled"] * has_labelled
+    columns += ["without labels"] * (overall.labelled is not None)
     columns += ["true share"] * (overall.truth is not None) + [""] * flagged
     rows = []
     for item in slices:
@@ -209,6 +220,9 @@ def share_table(
             cells = ["all" if item.name is None else str(item.name)] * grouped
             cells += [str(plain(label)), *(f"{share:.1%}" for share in shares)]
             cells += [f"{item.count[j].item():,}", f"{item.estimate.n_items:,}"]
+            if has_labelled:
+                in_labelled = item.in_labelled
+                cells.append("" if in_labelled is None else f"{in_labelled[j]:.1%}")
             if item.labelled is not None:
                 cells.append(f"{item.labelled.under_shift.shares[j]:.1%}")
             if item.truth is not None:
@@ -370,17 +384,20 @@ class Analysis(Result):
 
     def to_table(self, most_rows: int | None = None) -> Table:
         """Shares to print, one row per group and class; of many rows, the first."""
-        table = share_table(
-            self.slices,
+        table = self._table_of(self.slices)
+        return Table(table.columns, table.rows[:most_rows], table.numeric)
+
+    def _table_of(self, slices: Sequence[Slice]) -> Table:
+        return share_table(
+            slices,
             dict(enumerate(self.classes)),
             level=self.level,
             grouped=bool(self.groups),
             flagged=not self.is_reliable,
         )
-        return Table(table.columns, table.rows[:most_rows], table.numeric)
 
     def to_text(self, *, verbose: bool = False, most_rows: int | None = None) -> str:
-        """Verdict, table and notes as plain text.
+        """Verdict, table and notes as plain text; of very many groups, only some.
 
         Parameters
         ----------
@@ -393,13 +410,16 @@ class Analysis(Result):
         -------
         str
         """
-        table = self.to_table(most_rows).to_text(ruled=False)
-        if left_out := self._left_out(most_rows):
-            table += f"\n{left_out}"
+        table, note = self.to_table(most_rows), self._left_out(most_rows)
+        if most_rows is None:
+            sizes = [item.estimate.n_items for item in self.groups]
+            places, note = printed_groups(sizes, self.ordered)
+            table = self._table_of([self.overall, *(self.groups[place] for place in places)])
+        text = table.to_text(ruled=False) + (f"\n{note}" if note else "")
         method = self.method.why or f"{self.method.name}, {self.method.title}."
         treatments = self.columns if verbose else {}
         return blocks_of_text(
-            str(self.verdict), table, treatments, f"method: {method}", self._all_notes()
+            str(self.verdict), text, treatments, f"method: {method}", self._all_notes()
         )
 
     def page(self) -> Page:

@@ -268,6 +268,8 @@ def _shown_classes(analysis: Analysis) -> list[int]:
 
 def _share_row(analysis: Analysis, item: Slice, j: int, label: Any) -> Row:
     counted, truth, training = item.classify_and_count, item.truth, float(analysis.training[j])
+    if item.in_labelled is not None:
+        training = float(item.in_labelled[j])
     return Row(
         words(label),
         float(item.estimate.shares[j]),
@@ -291,20 +293,24 @@ def _group_rows(analysis: Analysis, j: int) -> list[Row]:
     return [_share_row(analysis, item, j, item.name) for item in analysis.groups]
 
 
-def _number_columns(analysis: Analysis) -> list[PageColumn]:
+def _number_columns(analysis: Analysis, *, labelled: bool = False) -> list[PageColumn]:
     columns = [PageColumn("Share"), PageColumn("From"), PageColumn("To"), PageColumn("Count")]
     if analysis.overall.classify_and_count is not None:
         columns.append(PageColumn("Classify and count", "cc-cell"))
+    columns += [PageColumn("Labelled")] * labelled
     return columns + [PageColumn("Truth")] * (analysis.overall.truth is not None)
 
 
-def _numbers(item: Slice, j: int) -> list[str]:
+def _numbers(item: Slice, j: int, *, labelled: bool = False) -> list[str]:
     """Cells of `_number_columns`."""
     form = "{:,}" if item.estimate.estimand == "realised" else "{:,.1f}"
     cells = [percent(value) for value in (item.estimate.shares[j], item.low[j], item.high[j])]
     cells.append(form.format(item.count[j]))
-    shares = (item.classify_and_count, item.truth)
-    return cells + [percent(values[j]) for values in shares if values is not None]
+    if item.classify_and_count is not None:
+        cells.append(percent(item.classify_and_count[j]))
+    if labelled:
+        cells.append("" if item.in_labelled is None else percent(item.in_labelled[j]))
+    return cells + ([] if item.truth is None else [percent(item.truth[j])])
 
 
 def _shares_section(analysis: Analysis) -> Markup:
@@ -382,14 +388,16 @@ def _groups_section(analysis: Analysis, shown: list[int]) -> Markup:
         charts.append((name, chart))
     columns = [FLAG] * flagged + [PageColumn("Group", "words", names=True)]
     columns += [PageColumn("Class", "words", names=True)] * (not is_binary)
-    columns += [*_number_columns(analysis), PageColumn("Items"), PageColumn("p")]
+    labelled = any(item.in_labelled is not None for item in analysis.groups)
+    numbers = _number_columns(analysis, labelled=labelled)
+    columns += [*numbers, PageColumn("Items"), PageColumn("p")]
     rows_of = [(item, j) for item in analysis.groups for j in shown]
     cells = [
         [
             *([flag(item.is_broken)] * flagged),
             words(item.name),
             *([words(analysis.classes[j])] * (not is_binary)),
-            *_numbers(item, j),
+            *_numbers(item, j, labelled=labelled),
             f"{item.estimate.n_items:,}",
             short_p(item.p_value),
         ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ from headcount.tables.options import Options
 from headcount.tables.pages import tag_page
 from headcount.tables.preparation import Preparation, Tally, prepare, prepared_batches
 from headcount.tables.readers import TableFile
-from headcount.tables.words import MARK
+from headcount.tables.words import MARK, printed_groups
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,11 +139,20 @@ class TagAnalysis(Result):
             "tags": tags,
         }
 
-    def to_table(self) -> Table:
-        """Shares to print, one row per group and tag."""
+    def _printed(self) -> str:
+        """The table as text; of very many groups, only some."""
+        sizes = [item.estimate.n_items for item in self.first.groups]
+        places, note = printed_groups(sizes, self.first.ordered)
+        table = self.to_table([0, *(place + 1 for place in places)])
+        return table.to_text(ruled=False) + (f"\n{note}" if note else "")
+
+    def to_table(self, places: Sequence[int] | None = None) -> Table:
+        """Shares to print, one row per group and tag; of groups at some places, or of all."""
         tables = [
             share_table(
-                analysis.slices,
+                analysis.slices
+                if places is None
+                else [analysis.slices[place] for place in places],
                 {_TAGGED: tag},
                 level=analysis.level,
                 named="tag",
@@ -159,7 +168,7 @@ class TagAnalysis(Result):
         """Table and notes as plain text, with the treatment of each column if verbose."""
         return blocks_of_text(
             self.summary,
-            self.to_table().to_text(ruled=False),
+            self._printed(),
             self.columns if verbose else {},
             f"method: {self.first.method.name}, {self.first.method.title}, for each tag.",
             [*self.warnings, *self.notes],

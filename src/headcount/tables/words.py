@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from headcount._support.text import chance, percent
-from headcount.estimates.diagnostics import BROKEN_LEVEL
+from headcount.estimates.diagnostics import BROKEN_LEVEL, WEAK_LEVEL
 from headcount.estimates.history import MEANINGS, POSTERIORS, PRIOR_SHIFT, HistoryEstimate
 from headcount.quantifiers.base import Quantifier
 from headcount.scores.scorer import Scorer
@@ -118,11 +118,11 @@ def _listed_columns(names: list[str]) -> str:
     return f"{', '.join(names[: _MOST_NAMES - 1])} and {more} more"
 
 
-# p-values below are weak evidence against the assumption.
-_WEAK_EVIDENCE = 0.05
 MARK = "do not rely on it"
 """Mark of a row whose number is not to be relied on."""
 _NAMED = 3
+# Groups that are printed, and how many of more.
+_MOST_PRINTED, _PRINTED = 60, 20
 
 
 @dataclass(frozen=True)
@@ -261,9 +261,32 @@ def range_of_groups(
         return ""
     least, most = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
     which = " other" if len(values) < n_groups else ""
+    if written(values[least]) == written(values[most]):
+        return f"Over {len(values):,}{which} groups {what} is {written(values[least])}."
     return (
         f"Over {len(values):,}{which} groups {what} goes from {written(values[least])} "
         f"({least}) to {written(values[most])} ({most})."
+    )
+
+
+def printed_groups(sizes: Sequence[int], is_sequence: bool) -> tuple[list[int], str]:
+    """Places of the groups to print, and a note if there are too many for all of them.
+
+    >>> printed_groups([3, 4], True)
+    ([0, 1], '')
+    >>> printed_groups(list(range(90)), False)[1]
+    'Only the 20 largest of 90 groups are printed: write a table or a page to have all.'
+    """
+    n = len(sizes)
+    if n <= _MOST_PRINTED:
+        return list(range(n)), ""
+    places, which = list(range(n - _PRINTED, n)), "last"
+    if not is_sequence:
+        by_size = sorted(range(n), key=lambda place: -sizes[place])
+        places, which = sorted(by_size[:_PRINTED]), "largest"
+    return places, (
+        f"Only the {_PRINTED} {which} of {n:,} groups are printed: write a table or a page to "
+        "have all."
     )
 
 
@@ -304,7 +327,7 @@ def _trust(analysis: Analysis) -> tuple[Literal["fits", "unsure", "broken"], str
             f"({chance(p)}). {len(broken)} of the groups {'does' if one else 'do'} not, or "
             f"cannot be estimated: do not rely on {_named(broken)}."
         )
-    if p < _WEAK_EVIDENCE:
+    if p < WEAK_LEVEL:
         return "unsure", (
             "There is weak evidence that more than the mix has changed "
             f"({chance(p)}): read the shares with care."

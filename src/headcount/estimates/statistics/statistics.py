@@ -342,15 +342,46 @@ class Statistics(GroupStatistics):
         -------
         Statistics
         """
-        pooled = copy(self)
-        if self._form is not None:
-            zeros = np.zeros(len(self._names), np.int64)
-            pooled._stores = {
-                key: store.regrouped(zeros) for key, store in self._stores.items()
-            }
-            pooled._names = GroupNames().find(number_groups(None, 1).names)[0]
-            pooled._sizes = np.array([self.n], np.int64)
-        return pooled
+        return self if self._form is None else self.regrouped([None] * len(self._names))
+
+    def regrouped(self, names: Sequence[Any]) -> Statistics:
+        """Statistics of the same items in other groups, which unite those of now.
+
+        Parameters
+        ----------
+        names : sequence
+            New name of each of `groups`, in their order.
+
+        Returns
+        -------
+        Statistics
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import headcount as hc
+        >>> scores, y = hc.Scored(np.array([0.2, 0.9, 0.4, 0.8])), [0, 1, 0, 1]
+        >>> counts = hc.Statistics(hc.PACC().fit(scores, y))
+        >>> quarters = counts.update(scores, groups=["Jan", "Feb", "Jan", "May"])
+        >>> quarters.groups, quarters.regrouped(["Q1", "Q1", "Q2"]).sizes
+        (['Feb', 'Jan', 'May'], array([3, 1]))
+        """
+        self._sort()
+        if len(names) != len(self._names):
+            raise HeadcountError(
+                f"names has {len(names):,} values, but there are {len(self._names):,} groups: "
+                "pass one per group."
+            )
+        numbered = number_groups(None if set(names) == {None} else names, len(names))
+        regrouped = copy(self)
+        regrouped._names = GroupNames().find(numbered.names)[0]
+        regrouped._stores = {
+            key: store.regrouped(numbered.codes) for key, store in self._stores.items()
+        }
+        regrouped._sizes = np.bincount(
+            numbered.codes, self._sizes, minlength=len(regrouped._names)
+        ).astype(np.int64)
+        return regrouped
 
     def to_bytes(self) -> bytes:
         """Return the content in the format that this module documents.
