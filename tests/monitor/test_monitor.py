@@ -697,3 +697,16 @@ def test_the_period_of_an_undated_reference_row_is_left_out(tmp_path):
     days = pl.Series("day", [None, *reference["day"][1:].to_list()])
     monitor, _, _ = watched(tmp_path / "watch", reference.with_columns(days), new)
     assert set(monitor.to_frame()["basis"]) == {"history"}
+
+
+def test_a_column_of_scores_is_of_the_class_with_higher_ones(tmp_path, stream):
+    def named(rows):
+        return rows.rename({"fraud": "risk"})
+
+    reference = named(stream.rows(800, 0.3)).drop("id")
+    with pytest.warns(hc.HeadcountWarning, match="'risk' was taken for the score of class 'fr"):
+        monitor = hc.Monitor.create(
+            tmp_path / "risk", reference, target="label", by="day", key="id"
+        )
+    monitor.update(named(stream.day(0, 0.3)))
+    assert monitor.to_frame()["accuracy"].item() > 0.8

@@ -141,7 +141,12 @@ def _of_scores(
 ) -> tuple[MonitorSpec, MonitorReference]:
     names = (spec.prediction, spec.date, spec.group, spec.key)
     other_columns = [name for name in names if name in table.columns]
-    columns = find_score_columns(table, spec.target, list(spec.classes), other_columns)
+    columns = find_score_columns(table, spec.target, list(spec.classes), codes, other_columns)
+    if columns.positive == 0 and columns.names[0] != str(spec.classes[0]):
+        warn(
+            f"Column {columns.names[0]!r} was taken for the score of class "
+            f"{spec.classes[0]!r}, whose rows have the higher scores."
+        )
     predictions = np.full(len(codes), -1, np.int64)
     if spec.prediction:
         table.require([spec.prediction], "which `prediction` names")

@@ -219,9 +219,10 @@ def fit_score_model(
     """Fit a quantifier on a labelled table of posteriors, in all columns but `leave_out`."""
     table, y = labelled.table, labelled.labels
     classes = np.unique(y)
-    columns = find_score_columns(table, target, classes.tolist(), leave_out)
+    codes = np.searchsorted(classes, y)
+    columns = find_score_columns(table, target, classes.tolist(), codes, leave_out)
     source = ModelItems(columns.read(table), y)
-    ordered = are_ordered(classes, source.items, np.searchsorted(classes, y))
+    ordered = are_ordered(classes, source.items, codes)
     named = NamedMethod.of(method)
     quantifier = None
     if named.uses_classifier:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,19 +43,31 @@ class ScoreColumns(PosteriorColumns):
 
 
 def find_score_columns(
-    table: TableFile, target: str, classes: list[Any], leave_out: Collection[str] = ()
+    table: TableFile,
+    target: str,
+    classes: list[Any],
+    codes: NDArray[np.int64],
+    leave_out: Collection[str] = (),
 ) -> ScoreColumns:
-    """Find the columns of the posteriors by their names."""
+    """Find the columns of the posteriors by their names.
+
+    A single column that is not named after a class is of the class whose rows, which `codes`
+    tells for the rows of the table, have the higher scores.
+    """
     names = tuple(map(str, classes))
     columns = [name for name in table.columns if name != target and name not in leave_out]
     scores = ScoreColumns.named_after(names, columns)
     if scores is not None:
         return scores
-    if len(names) == 2 and len(columns) == 1:
-        return ScoreColumns((columns[0],), 1)
-    fractions = _columns_of_fractions(table, columns) if len(names) == 2 and columns else []
-    if len(fractions) == 1:
-        return ScoreColumns((fractions[0],), 1)
+    single = columns
+    if len(names) == 2 and len(columns) > 1:
+        single = _columns_of_fractions(table, columns)
+    if len(names) == 2 and len(single) == 1:
+        scores = ScoreColumns((single[0],), 1)
+        _check_no_decisions(table, single[0], names)
+        of_second = scores.read(table)[:, 1]
+        is_reversed = of_second[codes == 0].mean() > of_second[codes == 1].mean()
+        return replace(scores, positive=0) if is_reversed else scores
     missing = [name for name in names if name not in columns]
     one = ", or leave one column with those of the positive class" if len(names) == 2 else ""
     raise HeadcountError(
@@ -62,6 +75,26 @@ def find_score_columns(
         f"holds: its columns are {', '.join(map(repr, table.columns[:8]))}; name a column of "
         f"posteriors after each class{one}."
     )
+
+
+def has_score_columns(
+    table: TableFile, target: str, classes: list[Any], leave_out: Collection[str]
+) -> bool:
+    """True if columns are named after a class, or have numbers from 0 to 1."""
+    columns = [name for name in table.columns if name != target and name not in leave_out]
+    named = ScoreColumns.named_after(tuple(map(str, classes)), columns) is not None
+    return named or bool(columns and _columns_of_fractions(table, columns))
+
+
+def _check_no_decisions(table: TableFile, name: str, classes: tuple[str, ...]) -> None:
+    first = next(iter(table.batches([name])), None)
+    if first is None or first[name].dtype != pl.String:
+        return
+    if set(first[name].drop_nulls().to_list()) <= set(classes):
+        raise HeadcountError(
+            f"Column {name!r} of {table.name!r} holds decisions, not posteriors: name it by "
+            "--prediction of headcount accuracy, or by --verdict of headcount judge or monitor."
+        )
 
 
 def _columns_of_fractions(table: TableFile, names: list[str]) -> list[str]:
