@@ -198,3 +198,28 @@ def test_the_only_column_of_fractions_holds_the_scores(tables, call):
     code, _, err = call(*ASK, "new.csv")
     assert code == 2
     assert "leave one column with those of the positive class" in err
+
+
+def test_from_decisions_alone(tables, call, refused):
+    for name in ("known", "new"):
+        pl.read_csv(f"{name}.csv").drop("yes").write_csv(f"{name}.csv")
+    asked = ["accuracy", "new.csv", "--reference", "known.csv", "--target", "late"]
+    code, out, err = call(*asked, "--prediction", "predicted", "--history", "no")
+    assert (code, err) == (0, "")
+    assert "decisions of column predicted are used alone" in out
+    truth = pl.read_csv("new.csv").select((pl.col("predicted") == pl.col("late")).mean()).item()
+    estimate = float(out.split("items ")[1].split(",")[0])
+    assert estimate == pytest.approx(truth, abs=0.05)
+    assert "holds decisions, not posteriors" in refused(*asked)
+    ranked = refused(*asked, "--prediction", "predicted", "--metric", "auroc")
+    assert "ranks items by posteriors" in ranked
+
+
+def test_a_single_column_is_of_the_class_with_higher_scores(tables, call):
+    for name in ("known", "new"):
+        table = pl.read_csv(f"{name}.csv")
+        table.select(pl.col("late"), risk=1 - pl.col("yes")).write_csv(f"{name}.csv")
+    code, out, _ = call(*ASK, "new.csv")
+    assert code == 0
+    assert out.startswith("CBPE: accuracy on these 800 items 0.6")
+    assert "Column risk was taken for the score of class 'no'." in out

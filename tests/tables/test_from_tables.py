@@ -183,7 +183,8 @@ def test_it_prints_as_a_verdict_and_a_table(by_month):
     lines = repr(by_month).splitlines()
     assert lines[0] == "churn in new"
     assert lines[1].startswith("Of 500 items, about")
-    assert lines[3].split() == ["group", "class", "share", "95%", "from", "to", "items", "of"]
+    columns = ["group", "class", "share", "95%", "from", "to", "items", "of", "labelled"]
+    assert lines[3].split() == columns
     assert lines[-2].startswith("method: PACC, ")
     assert lines[-1].startswith("note: values missing in new")
     assert str(by_month.verdict) == lines[1]

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 import xlsxwriter
 
+from headcount._support.files import check_other_file
 from headcount.errors import HeadcountError
 from headcount.tables.readers import open_table, open_tables, write_table
 
@@ -210,7 +211,22 @@ def test_a_spreadsheet_with_mixed_columns_and_several_sheets(tmp_path):
                 sheet.write(3 + i, j, value)
         sheet.write(6, 1, "n/a")
     table = open_table(tmp_path / "t.xlsx")
-    assert table.notes == ("t.xlsx: the sheet 'scores' was read, of 2 sheets.",)
+    assert table.notes == (
+        "t.xlsx: the sheet 'scores' was read, of 2 sheets. Choose another by its name, as in "
+        "'t.xlsx#scores'.",
+    )
+    with pytest.raises(HeadcountError, match=r"lacks the column 'q'.* the sheet 'scores' was"):
+        table.require(["q"], "which we want")
+    chosen = open_table(f"{tmp_path / 't.xlsx'}#scores")
+    assert (chosen.notes, chosen.columns) == ((), ("id", "p"))
+    with pytest.raises(
+        HeadcountError, match="has no sheet 'May': its sheets are 'nothing', 's"
+    ):
+        open_table(f"{tmp_path / 't.xlsx'}#May")
+    with pytest.raises(HeadcountError, match="There is no file"):
+        open_table(f"{tmp_path / 'u.xlsx'}#May")
+    with pytest.raises(HeadcountError, match="which is read as well and would be lost"):
+        check_other_file(tmp_path / "t.xlsx", "output", [f"{tmp_path / 't.xlsx'}#scores"])
     rows = table.read().rows()
     assert [row[0] for row in rows] == ["007", "x", None]
     assert [float(row[1]) for row in rows[:2]] == pytest.approx([1 / 3, 1.25e-17], rel=1e-14)

@@ -25,6 +25,7 @@ TABLE_ENDINGS = (
     ".csv", ".tsv", ".xlsx", ".parquet", ".feather", ".arrow", ".jsonl", ".ndjson",
 )  # fmt: skip
 """Endings of tables that can be written."""
+_SHEET = re.compile(r"(.+\.xlsx)#(.+)", re.IGNORECASE | re.DOTALL)
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
@@ -39,8 +40,28 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f"did you mean {folded[close[0]]!r}? " if close else ""
 
 
+def sheet_of(path: Path) -> tuple[Path, str | None]:
+    """Path of a file, and the sheet that is named behind a spreadsheet: ``a.xlsx#2024``.
+
+    >>> sheet_of(Path("a.xlsx#May 2024"))[1], sheet_of(Path("a.csv"))[1]
+    ('May 2024', None)
+    """
+    named = _SHEET.match(str(path))
+    if named is None or path.exists():
+        return path, None
+    return Path(named[1]), named[2]
+
+
 def input_files(source: str | os.PathLike[str], endings: Sequence[str]) -> list[Path]:
     """Files that a path, a pattern or a folder stands for, each of which can be read."""
+    workbook, sheet = sheet_of(Path(source))
+    if sheet is not None:
+        _files_of(workbook, endings)
+        return [Path(source)]
+    return _files_of(source, endings)
+
+
+def _files_of(source: str | os.PathLike[str], endings: Sequence[str]) -> list[Path]:
     name = os.fspath(source)
     if _ADDRESS.match(name):
         raise HeadcountError(f"{name!r} is an address: download the file, then pass its path.")
@@ -116,7 +137,8 @@ def check_other_file(path: Path, name: str, sources: Iterable[str | os.PathLike[
     for source in sources:
         if os.fspath(source) == STANDARD_INPUT:
             continue
-        if any(path.samefile(file) for file in input_files(source, ("",))):
+        files = [sheet_of(file)[0] for file in input_files(source, ("",))]
+        if any(path.samefile(file) for file in files):
             raise HeadcountError(
                 f"{name} is {str(path)!r}, which is read as well and would be lost: choose "
                 "another name."

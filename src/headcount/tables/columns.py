@@ -31,15 +31,19 @@ _CLEAR = (
     "%Y-%m-%d %H:%M:%S%.f%#z", *(f"%Y/%m/%d{time}" for time in _TIMES),
     *(f"%d.%m.%Y{time}" for time in _TIMES), "%d.%m.%y",
     "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y",
-    "%d %b %Y %H:%M", "%d %b %Y %H:%M:%S", "%b %Y", "%B %Y", "%Y-%m", "%Y/%m", "%Y%m%d",
-    *(f"%Y-%m-%d{time}" for time in _TIMES[3:]),
+    "%d %b %Y %H:%M", "%d %b %Y %H:%M:%S", "%b %Y", "%B %Y", "%Y-%m", "%Y/%m", "%m/%Y",
+    "%m.%Y", "%m-%Y", "%G-W%V", "%GW%V", "%Y%m%d", *(f"%Y-%m-%d{time}" for time in _TIMES[3:]),
+    "%a, %d %b %Y %H:%M:%S%#z", "%d %b %Y %H:%M:%S%#z", "%a %b %d %H:%M:%S%#z %Y",
 )  # fmt: skip
 # Months with a year of two or four digits, and quarters.
 _MONTHS = (
     "%b %Y", "%B %Y", "%b-%y", "%b-%Y", "%b %y", "%B-%y", "%B-%Y", "%B %y",
 )  # fmt: skip
 _NAMED_MONTH = r"^\s*\p{L}{3,9}[- ]'?(\d{2}|\d{4})\s*$"
-_QUARTER, _IN_QUARTERS = r"^\s*(\d{4})[-\s]?[Qq]([1-4])\s*$", "quarters"
+_QUARTER, _IN_QUARTERS = r"^(\d{4})[-\s]?[Qq]([1-4])$", "quarters"
+_QUARTER_FIRST = r"^[Qq]([1-4])[-/\s]?(\d{4})$"
+# Offsets to UTC and names of it, before a year or at the end.
+_OFFSET, _WITH_OFFSET = r"\s?(?:Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)( \d{4})?$", "%#z"
 # Formats in which day and month can be mistaken for each other, by order.
 _ORDERED = {
     order: [
@@ -53,7 +57,10 @@ _EPOCHS = {"seconds since 1970": 1_000_000, "milliseconds since 1970": 1_000}
 _FIRST_YEAR, _LAST_YEAR = 1990, 2100
 _NAME_OF_TIME = re.compile(r"(?i)date|time|stamp|epoch|day|created|updated|(^|[_\W])(ts|at)$")
 # Formats without a day, which chrono needs.
-_DAYLESS = {"%Y-%m", "%Y/%m", "%b %Y", "%B %Y", "%Y%m", *_MONTHS}
+_DAYLESS = {
+    "%Y-%m", "%Y/%m", "%m/%Y", "%m.%Y", "%m-%Y", "%b %Y", "%B %Y", "%Y%m", *_MONTHS,
+}  # fmt: skip
+_WEEKS = {"%G-W%V", "%GW%V"}
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,12 @@ class DateForm:
 
     form: str = ""
     order: str = ""
+
+    @property
+    def period(self) -> str:
+        """Shortest period of time that the dates tell apart."""
+        coarse = {_IN_QUARTERS: "quarter"} | dict.fromkeys(_WEEKS, "week")
+        return coarse.get(self.form, "month" if self.form in _DAYLESS else "day")
 
 
 def check_order(dates: str | None) -> str | None:
@@ -105,7 +118,8 @@ def find_date_form(
 
 def _form_of_texts(texts: pl.Series, order: str | None, wanted: bool) -> DateForm | None:
     head = texts.head(20)
-    for pattern, forms in ((_NAMED_MONTH, _MONTHS), (_QUARTER, (_IN_QUARTERS,))):
+    quarters = f"{_QUARTER}|{_QUARTER_FIRST}"
+    for pattern, forms in ((_NAMED_MONTH, _MONTHS), (quarters, (_IN_QUARTERS,))):
         if head.str.contains(pattern).all():
             form = _fitting(texts, forms)
             return None if form is None else DateForm(form)
@@ -136,11 +150,19 @@ def read_dates(values: pl.Series, form: str) -> pl.Series:
         values = values.cast(pl.Int64, strict=False)
     texts = values.cast(pl.String)
     if form == _IN_QUARTERS:
+        texts = texts.str.replace(_QUARTER_FIRST, "$2-Q$1")
         year, quarter = (texts.str.extract(_QUARTER, part) for part in (1, 2))
         first_month = (3 * quarter.cast(pl.Int64) - 2).cast(pl.String)
         texts, form = year + "-" + first_month, "%Y-%m"
     if form in _DAYLESS:
         texts, form = texts.str.strip_chars().str.replace("'", "") + " 1", f"{form} %d"
+    if form in _WEEKS:
+        # Its Thursday is in the year that the week belongs to.
+        texts, form = texts + " 4", f"{form} %u"
+    if _WITH_OFFSET in form:
+        # The time on the clock of the place: the day that people there call it.
+        texts = texts.str.replace(_OFFSET, "$1")
+        form = form.replace(_WITH_OFFSET, "")
     times = texts.str.to_datetime(form, strict=False, time_unit="us").dt.replace_time_zone(None)
     # A year of one or two digits is part of another format.
     clear = pl.when(pl.col(times.name).dt.year() >= 1000).then(pl.col(times.name))

@@ -50,6 +50,7 @@ from headcount.tables.label_columns import (
     read_weights,
     split_by_label,
 )
+from headcount.tables.leaks import leak_note
 from headcount.tables.model_files import load_model
 from headcount.tables.models import ScoreModel, TableModel, fit_score_model, fit_table_model
 from headcount.tables.options import Options
@@ -238,6 +239,9 @@ def analyse(
                 date_order=date_order,
             )
             notes += fitted.preparation.notes()
+            hint = "to learn without it, name it by `leave_out`"
+            table.require(fitted.columns, f"which the training table has ({hint})")
+            notes += (leak_note(training, fitted.preparation),)
         else:
             fitted = fit_score_model(
                 training,
@@ -257,10 +261,31 @@ def analyse(
         fitted, note = _learn_history(fitted, training, options, history)
         notes += (note,)
     analysis = _apply(fitted, table, labels, notes, options)
+    if training is not None:
+        analysis = _with_labelled_shares(analysis, training, options)
     if training is None or scores is not None:
         return analysis
     compared = replace(options, level=_BLAME_LEVEL)
     return _with_changes(analysis, changes_of(table, training, reasons, compared))
+
+
+def _with_labelled_shares(
+    analysis: Analysis, training: LabelledItems, options: Options
+) -> Analysis:
+    """The analysis with the shares of the labelled items of each group, if it has any."""
+    groups = find_groups(training, options)
+    if groups is None or not groups.as_new or not analysis.groups:
+        return analysis
+    codes = np.searchsorted(np.asarray(analysis.classes), training.labels)
+    K, shares = len(analysis.classes), {}
+    for name in groups.names:
+        counts = np.bincount(codes[groups.values == name], minlength=K)
+        shares[name] = counts / counts.sum()
+    slices = [replace(item, in_labelled=shares.get(str(item.name))) for item in analysis.groups]
+    if all(item.in_labelled is None for item in slices):
+        return analysis
+    overall = replace(analysis.overall, in_labelled=analysis.training)
+    return replace(analysis, overall=overall, groups=tuple(slices))
 
 
 def _with_changes(analysis: Analysis, changes: Changes) -> Analysis:
@@ -398,7 +423,7 @@ def _apply(
         level=options.level,
         random_state=options.random_state,
     )
-    notes += (*reading.notes, *reading.tally.notes(table.name), model.choice())
+    notes += (*analysis.notes, *reading.notes, *reading.tally.notes(table.name), model.choice())
     notes += (_order_note(model, [item.name for item in analysis.groups], options),)
     return replace(
         analysis,

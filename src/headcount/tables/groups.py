@@ -143,6 +143,12 @@ def group_names(
             "may have the day first or the month first: pass `date_order` day-first or "
             "month-first."
         )
+    order = list(PERIODS)
+    if order.index(by) > order.index(form.period) and form.period != "day":
+        raise HeadcountError(
+            f"`by` is {by!r}, but column {column!r} of {table!r} holds {form.period}s (such as "
+            f"{example}): choose {form.period} or a longer period."
+        )
     dates = read_dates(texts, form.form)
     notes = []
     if n_bad := dates.null_count() - texts.null_count():
@@ -161,6 +167,13 @@ def only_date(table: TableFile, by: str) -> str:
     dates = [
         column.name for column in columns if find_date_form(without_marks(column)) is not None
     ]
+    if not dates:  # numbers such as 202403
+        dates = [
+            column.name
+            for column in columns
+            if (form := find_date_form(without_marks(column), wanted=True)) is not None
+            and form.form == "%Y%m"
+        ]
     if len(dates) != 1:
         number = f"several ({', '.join(map(repr, dates))})" if dates else "none"
         raise HeadcountError(

@@ -32,6 +32,9 @@ _RARE = 5
 _MOST_CATEGORIES = 100
 _MOST_WORDS = 50_000
 
+# Columns whose notes are shown.
+_MOST_NOTES = 5
+
 
 @dataclass(frozen=True)
 class Preparation:
@@ -76,8 +79,12 @@ class Preparation:
         return ColumnTransformer(transformers)
 
     def notes(self) -> tuple[str, ...]:
-        """Notes about columns of the training table."""
-        return tuple(column.note for column in self.columns if column.note)
+        """Notes about columns of the training table; of many columns, on the first."""
+        notes = [column.note for column in self.columns if column.note]
+        if len(notes) <= _MOST_NOTES:
+            return tuple(notes)
+        more = f"{len(notes) - _MOST_NOTES} more columns have such notes."
+        return (*notes[:_MOST_NOTES], more)
 
     def conform(self, frame: pl.DataFrame, tally: Tally | None = None) -> pl.DataFrame:
         """Give the columns of another table the types of the training table."""
@@ -151,18 +158,30 @@ class Tally:
             for name, count in self.unreadable.items()
             if count
         ]
-        sentences += [
-            f"{count:,} of {n} values of {name} in {table} were never seen in training."
-            for name, count in self.unseen.items()
-            if count
-        ]
-        if missing := [f"{name} {count:,}" for name, count in self.missing.items() if count]:
-            more = f" and {len(missing) - 5} more columns" if len(missing) > 5 else ""
+        unseen = {name: count for name, count in self.unseen.items() if count}
+        if len(unseen) == 1:
+            ((name, count),) = unseen.items()
+            sentences.append(
+                f"{count:,} of {n} values of {name} in {table} were never seen in training."
+            )
+        elif unseen:
+            sentences.append(
+                f"values in {table}, of {n} each, were never seen in training: "
+                f"{_by_column(unseen)}."
+            )
+        if missing := {name: count for name, count in self.missing.items() if count}:
             sentences.append(
                 f"values missing in {table}, of {n} each, were filled in from training: "
-                f"{', '.join(missing[:5])}{more}."
+                f"{_by_column(missing)}."
             )
         return tuple(sentences)
+
+
+def _by_column(counts: dict[str, int]) -> str:
+    """Counts by column, of which five are named."""
+    listed = [f"{name} {count:,}" for name, count in counts.items()]
+    more = f" and {len(listed) - 5} more columns" if len(listed) > 5 else ""
+    return f"{', '.join(listed[:5])}{more}"
 
 
 def prepare(

@@ -32,6 +32,7 @@ from headcount._support.files import (
     check_writable,
     did_you_mean,
     input_files,
+    sheet_of,
     write_bytes,
 )
 from headcount._support.text import csv_text
@@ -162,6 +163,7 @@ class TableFile:
     _lazy: pl.LazyFrame
     notes: tuple[str, ...] = ()  # sentences on how the file was read
     _path: Path | None = None
+    made_of: tuple[str, ...] = ()  # columns that further columns were made of
 
     def read(
         self,
@@ -215,6 +217,7 @@ class TableFile:
                 if meant
                 else f"{self.name!r} lacks the column{'s' * (len(missing) > 1)} "
                 f"{_some(missing)}, {why}; it has {_some(self.columns)}."
+                + "".join(f" {note}" for note in self.notes if "sheet" in note)
             )
 
     def joined(self, columns: Sequence[str], name: str) -> TableFile:
@@ -225,6 +228,12 @@ class TableFile:
         return replace(
             self, columns=(*self.columns, name), _lazy=self._lazy.with_columns(joint)
         )
+
+    def with_periods(self, column: str, name: str, periods: pl.Series) -> TableFile:
+        """The table with a further column of periods, one per row, made of a column."""
+        lazy = pl.concat([self._lazy, periods.rename(name).to_frame().lazy()], how="horizontal")
+        columns = (*self.columns, name)
+        return replace(self, columns=columns, _lazy=lazy, made_of=(*self.made_of, column))
 
     def _only(self, columns: Sequence[str] | None) -> pl.LazyFrame:
         return self._lazy if columns is None else self._lazy.select(columns)
@@ -256,6 +265,7 @@ def open_table(path: str | os.PathLike[str], *, separator: str | None = None) ->
     (path,) = _one_file(path)
     if str(path) == STANDARD_INPUT:
         return _open_standard_input(separator)
+    path, sheet = sheet_of(path)
     with open(path, "rb") as file:
         if path.is_file() and not file.read(1):
             raise HeadcountError(f"{path.name!r} is empty: pass a table with at least one row.")
@@ -263,7 +273,7 @@ def open_table(path: str | os.PathLike[str], *, separator: str | None = None) ->
     if ending in _SEPARATORS:
         return _open_text(path, separator, ending)
     if ending == ".xlsx":
-        return _open_sheet(path)
+        return _open_sheet(path, sheet)
     with _clear_errors(path.name):
         lazy = _scan_typed(path, _TYPED[ending])
         columns = tuple(lazy.collect_schema().names())
@@ -369,17 +379,17 @@ def _open_standard_input(separator: str | None) -> TableFile:
         return TableFile(name, tuple(lazy.collect_schema().names()), lazy)
 
 
-def _open_sheet(path: Path) -> TableFile:
-    """Table of the first sheet with cells, all of them as texts."""
-    frame, note = _read_sheet(path)
+def _open_sheet(path: Path, sheet: str | None) -> TableFile:
+    """Table of a sheet, by default the first with cells, all of them as texts."""
+    frame, note = _read_sheet(path, sheet)
     header = ["" if name is None else name for name in frame.row(0)]
     columns = _checked_columns(path.name, header)
     frame = frame[1:].rename(dict(zip(frame.columns, columns, strict=True)))
     return TableFile(path.name, tuple(columns), frame.lazy(), tuple(filter(None, (note,))))
 
 
-def _read_sheet(path: Path) -> tuple[pl.DataFrame, str]:
-    """Rows of the first sheet with cells as texts, and a note if there are more sheets."""
+def _read_sheet(path: Path, sheet: str | None) -> tuple[pl.DataFrame, str]:
+    """Rows of a sheet as texts, and a note if there are more sheets and none was chosen."""
     try:
         import fastexcel
     except ModuleNotFoundError:
@@ -395,15 +405,22 @@ def _read_sheet(path: Path) -> tuple[pl.DataFrame, str]:
             _check_cells(archive, path.name)
         workbook = fastexcel.read_excel(path)
         names = workbook.sheet_names
-        for name in names:
+        if sheet is not None and sheet not in names:
+            raise HeadcountError(
+                f"{path.name!r} has no sheet {sheet!r}: its sheets are {_some(names)}."
+            )
+        for name in names if sheet is None else [sheet]:
             texts = workbook.load_sheet(name, header_row=None, dtypes="string").to_polars()
             numbers = workbook.load_sheet(name, header_row=None, dtypes="float").to_polars()
             columns = zip(texts.iter_columns(), numbers.iter_columns(), strict=True)
             rows = pl.DataFrame([_cell_texts(*column) for column in columns])
             rows = rows.filter(~pl.all_horizontal(pl.all().is_null())) if rows.width else rows
             if len(rows):
-                note = f"{path.name}: the sheet {name!r} was read, of {len(names)} sheets."
-                return rows, note if len(names) > 1 else ""
+                note = (
+                    f"{path.name}: the sheet {name!r} was read, of {len(names)} sheets. Choose "
+                    f"another by its name, as in '{path.name}#{names[-1]}'."
+                )
+                return rows, note if len(names) > 1 and sheet is None else ""
     except HeadcountError:
         raise
     except (
