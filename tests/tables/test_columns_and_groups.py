@@ -187,8 +187,8 @@ def test_groups_that_are_too_small_to_be_unlike_by_themselves(in_batches, monkey
 
 
 def test_groups_that_are_like_the_labelled_ones_stay_unmarked():
-    train = people(800, 0.4, 0).drop("shop")
-    new = pl.concat([shifted(300, 1, 2.0), *(shifted(150, seed, 0) for seed in range(20, 24))])
+    train = people(2000, 0.4, 0).drop("shop")
+    new = pl.concat([shifted(300, 1, 2.0), *(shifted(150, seed, 0) for seed in range(10, 14))])
     found = hc.analyse(
         new.drop("label"), train=train, target="label", by="shop", method="PACC", history="no"
     )
