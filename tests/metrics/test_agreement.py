@@ -150,6 +150,22 @@ def test_a_covariate_that_only_follows_the_class_is_no_bias():
     assert np.mean(np.array(p_values) < 0.05) < 0.15
 
 
+def test_items_without_a_covariate_are_left_out():
+    rng = np.random.default_rng(0)
+    truth, length = rng.integers(0, 2, 300), rng.normal(0, 1, 300)
+    verdicts = (rng.random(300) < 0.3 + 0.4 * truth).astype(float)
+    complete = judge_bias(truth[20:], verdicts[20:], {"length": length[20:]})[0]
+    length[:20] = np.nan
+    [bias] = judge_bias(truth, verdicts, {"length": length})
+    assert (bias.effect, bias.p_value) == (complete.effect, complete.p_value)
+    assert bias.detail.endswith("20 items without it left out")
+    side = np.where(rng.random(300) < 0.5, "left", "right").astype(object)
+    side[:20] = None
+    assert "20 items without it" in judge_bias(truth, verdicts, {"side": side})[0].detail
+    side[:] = None
+    assert judge_bias(truth, verdicts, {"side": side})[0].p_value == 1
+
+
 def test_holm_is_the_step_down_method():
     p_values = np.array([0.01, 0.2, 0.03, 0.5])
     assert holm(p_values) == pytest.approx([0.04, 0.4, 0.09, 0.5])

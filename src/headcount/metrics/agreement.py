@@ -218,7 +218,8 @@ def judge_bias(truth: ArrayLike, verdicts: ArrayLike, covariates: dict[str, Any]
     verdicts : array-like of shape (n,)
         1 where the judge gives the verdict of interest, or scores.
     covariates : dict
-        Names and columns, (n,): numbers such as lengths, or texts such as positions.
+        Names and columns, (n,): numbers such as lengths, or texts such as positions. Items
+        without a value (None, NaN) are left out of the test.
 
     Returns
     -------
@@ -272,8 +273,16 @@ def _bias_test(
         raise HeadcountError(
             f"covariate {name!r} has {len(column):,} entries for {len(scores):,} verdicts."
         )
+    is_number = column.dtype.kind in "iuf"
+    present = ~np.isnan(column) if is_number else np.array([v is not None for v in column])
+    missing = int((~present).sum())
+    column, scores = column[present], scores[present]
+    classes = np.unique(classes[present], return_inverse=True)[1]
+    if not len(column):
+        return 0.0, 1.0, "no item has a value"
     residuals = _within(scores, classes)
-    if column.dtype.kind in "iuf" and len(np.unique(column)) > 2:
+    is_measure = is_number and len(np.unique(column)) > 2
+    if is_measure:
         places = _within(column.astype(np.float64), classes)
         spread = places.std()
         design = (places / (spread or 1.0))[:, None]
@@ -287,7 +296,7 @@ def _bias_test(
         design /= np.maximum(design.sum(axis=0), 1.0)
     if not design.shape[1]:
         return 0.0, 1.0, f"no value has {_FEWEST} items"
-    if column.dtype.kind in "iuf" and len(np.unique(column)) > 2:
+    if is_measure:
         effect = float(residuals @ design[:, 0] / len(residuals))
     else:
         rates = residuals @ design
@@ -304,6 +313,9 @@ def _bias_test(
         for rows in by_class:
             shuffled[rows] = residuals[rng.permutation(rows)]
         at_least += np.abs(shuffled @ design / scale).max() >= statistic - 1e-12
+    if missing:
+        items = "1 item" if missing == 1 else f"{missing:,} items"
+        detail += f", {items} without it left out"
     return effect, (1 + int(at_least)) / (1 + _PERMUTATIONS), detail
 
 

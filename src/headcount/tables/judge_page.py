@@ -228,7 +228,7 @@ def _rate_chart(analysis: JudgeAnalysis, k: int, name: str) -> Markup:
 
 def _judge_sentences(analysis: JudgeAnalysis) -> list[str]:
     """First sentences: the rate, or the highest and lowest, and whether they differ."""
-    k = analysis.shown_classes[-1]
+    k = analysis.main_class
     is_mean = analysis.scale is not None
     name = words(analysis.classes.tolist()[k])
     if len(analysis.groups) == 1:

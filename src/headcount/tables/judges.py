@@ -402,9 +402,8 @@ def _biases(
     if len(rows) < 2:
         raise HeadcountError("`covariate` needs gold labels of these items: label some.")
     judged = [verdicts[row] for row in rows]
-    names = set(map(str, result.classes.tolist()))
-    if result.scale is None and {str(verdict) for verdict in judged} <= names:
-        shown = str(result.classes.tolist()[result.shown_classes[-1]])
+    shown = str(result.classes.tolist()[result.main_class])
+    if result.scale is None and shown in map(str, judged):
         scores = np.array([str(verdict) == shown for verdict in judged], float)
     elif all(isinstance(verdict, int | float) for verdict in judged):
         scores = np.array(judged, float)
@@ -414,9 +413,9 @@ def _biases(
         )
     columns = {}
     for name in covariates:
-        column = np.array(_full(frame[name], "items", "covariate"), dtype=object)[rows]
-        is_number = all(isinstance(value, int | float) for value in column.tolist())
-        columns[name] = column.astype(np.float64 if is_number else str)
+        values = _values(frame[name])
+        is_number = all(isinstance(value, int | float | None) for value in values)
+        columns[name] = np.array(values, np.float64 if is_number else object)[rows]
     return tuple(judge_bias([str(gold[row]) for row in rows], scores, columns))
 
 
@@ -472,7 +471,7 @@ def _variances(result: JudgeResult, gold: list[Any]) -> tuple[float, float] | No
 
     The estimate from n labels has the variance that verdicts leave, over n.
     """
-    k = result.shown_classes[-1]
+    k = result.main_class
     corrected = [(group, group.by_labels) for group in result.groups if group.by_labels]
     if not corrected:
         return None

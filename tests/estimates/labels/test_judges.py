@@ -342,3 +342,17 @@ def test_columns_are_found_or_asked_for():
             alone.drop("human"), verdict="gpt judge", gold="human",
             calibration=alone.drop_nulls("human"),
         ).plan(0.02, judge_price=1, human_price=2)  # fmt: skip
+
+
+def test_a_verdict_that_no_gold_label_has_agrees_with_none():
+    rng = np.random.default_rng(0)
+    gold = rng.choice(["pass", "fail"], 400)
+    verdicts = np.where(rng.random(400) < 0.1, "unsure", gold)
+    length = rng.normal(size=400)
+    length[0] = np.nan
+    given = np.where(np.arange(400) < 300, gold, None).tolist()
+    frame = pl.DataFrame({"judge": verdicts, "gold": given, "length": length})
+    result = hc.judge(frame, verdict="judge", gold="gold", covariate="length")
+    agreement = {item.name: item.value for item in result.agreements["judge"]}["agreement"]
+    assert agreement == pytest.approx((verdicts == gold)[:300].mean())
+    assert "1 item without it" in result.biases[0].detail

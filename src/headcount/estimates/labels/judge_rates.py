@@ -254,18 +254,25 @@ class _Items:
         )
 
     def agreements(self) -> dict[str, list[AgreementStatistic]]:
-        """Agreement of each judge with the gold labels, where both have the same names."""
-        rows = np.flatnonzero(self.gold >= 0)
+        """Agreement of each judge with the gold labels, where both share some names."""
+        rows, classes = np.flatnonzero(self.gold >= 0), self.classes.tolist()
         result = {}
         for name, (kinds, column) in self.judges.items():
-            named = kinds.edges is None and set(kinds.names) <= set(self.classes.tolist())
+            named = kinds.edges is None and not set(kinds.names).isdisjoint(classes)
             if self.is_mean or not named or len(rows) < 2:
                 continue
-            places = [self.classes.tolist().index(kind) for kind in kinds.names]
-            verdicts = np.array(places)[kinds.codes(column, "verdicts")[rows]]
+            # A verdict that no gold label has, such as "unsure", agrees with none.
+            names = sorted({*classes, *kinds.names})
+            gold, verdicts = (
+                np.array([names.index(label) for label in labels])[codes]
+                for labels, codes in (
+                    (classes, self.gold[rows]),
+                    (kinds.names, kinds.codes(column, "verdicts")[rows]),
+                )
+            )
             is_ordered = self.classes.dtype.kind in "iuf" and len(self.classes) > 2
             result[name] = agreement_statistics(
-                np.column_stack([self.gold[rows], verdicts]),
+                np.column_stack([gold, verdicts]),
                 weights="linear" if is_ordered else None,
                 clusters=None if self.clusters is None else self.clusters[rows],
             )

@@ -363,6 +363,13 @@ class JudgeResult:
         return tables
 
     @property
+    def main_class(self) -> int:
+        """Class of a headline: of several, the one whose rates differ most, or the largest."""
+        rates = np.stack([group.shares for group in self.groups])[:, self.shown_classes]
+        size = rates[0] if len(rates) == 1 else np.ptp(rates, axis=0)
+        return self.shown_classes[int(size.argmax())]
+
+    @property
     def shown_classes(self) -> list[int]:
         """Positions of the classes in the tables: the positive, the second of two, or all."""
         if self.positive is not None:
