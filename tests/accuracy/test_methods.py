@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 import headcount as hc
 from headcount import accuracy
 from headcount.accuracy.leap import Exact, LeastSquaresTables, equations
+from headcount.accuracy.metrics import METRICS
 from headcount.accuracy.regression import split
 from headcount.errors import HeadcountError
 from tests.accuracy.cases import data
@@ -218,10 +221,24 @@ def test_atc_is_the_share_above_the_threshold(score, K):
     slow = oracle.threshold_accuracy(sure(scores), right, sure(new))
     assert predictor.predict(hc.Scored(new)) == pytest.approx(slow)
     assert predictor.predict(hc.Scored(scores)) == pytest.approx(right.mean())
-    if K == 2:
-        table = predictor.predict_table(hc.Scored(new))
-        predicted = np.bincount(new.argmax(axis=1), minlength=2) / 70
-        np.testing.assert_allclose(table.sum(axis=0), predicted)
+    slow_table = oracle.threshold_table(sure(scores), right, sure(new), new)
+    table = predictor.predict_table(hc.Scored(new))
+    np.testing.assert_allclose(table, slow_table, atol=1e-12)
+    np.testing.assert_allclose(
+        predictor.predict(hc.Scored(new), metric="f1"), METRICS["f1"](slow_table)
+    )
+
+
+def test_atc_divides_items_evenly_where_no_other_class_has_a_posterior():
+    reference = [[0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [0.1, 0.2, 0.7], [0.0, 0.6, 0.4]]
+    predictor = accuracy.ATC().fit(hc.Scored(np.array(reference)), [0, 1, 2, 0])
+    # Confidence 1 is above the threshold; a tie of all is not.
+    sure = hc.Scored(np.array([[1.0, 0.0, 0.0]]))
+    np.testing.assert_allclose(predictor.predict_table(sure)[:, 0], [1, 0, 0])
+    model = predictor.fitted_.model
+    never = replace(model, threshold=replace(model.threshold, value=2.0))
+    outputs = predictor.fitted_.source.items(sure)
+    np.testing.assert_allclose(never.posteriors(outputs), [[0, 0.5, 0.5]])
 
 
 def test_mandoline_weighs_the_reference_log_linearly():

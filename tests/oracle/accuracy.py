@@ -70,10 +70,29 @@ def prior_corrected(posteriors, prior, steps=5000):
 
 def threshold_accuracy(sure, right, sure_of_sample):
     """ATC where no two items are equally sure."""
+    return np.mean(sure_of_sample > _threshold(sure, right))
+
+
+def _threshold(sure, right):
     n_right = int(sum(right))
     ordered = np.sort(sure)[::-1]
-    threshold = ordered[n_right] if n_right < len(ordered) else -np.inf
-    return np.mean(sure_of_sample > threshold)
+    return ordered[n_right] if n_right < len(ordered) else -np.inf
+
+
+def threshold_table(sure, right, sure_of_sample, posteriors):
+    """ATC, item by item: unsure ones are divided between the classes not predicted."""
+    K = posteriors.shape[1]
+    table, threshold = np.zeros((K, K)), _threshold(sure, right)
+    for how_sure, row in zip(sure_of_sample, posteriors, strict=True):
+        predicted = int(row.argmax())
+        if how_sure > threshold:
+            table[predicted, predicted] += 1
+            continue
+        left = sum(row[k] for k in range(K) if k != predicted)
+        for k in range(K):
+            if k != predicted:
+                table[k, predicted] += row[k] / left if left else 1 / (K - 1)
+    return table / len(posteriors)
 
 
 def log_linear_weights(slices, wanted, steps=20000, rate=0.5):

@@ -136,8 +136,44 @@ class _OutOfFold:
         return self.posteriors
 
 
+class ExpectedTables(ConfusionModel):
+    """Fitted method that gives each item a probability of each class, whatever its sample."""
+
+    n_classes: int
+
+    def posteriors(self, pool: ModelOutputs) -> Floats:
+        """Probabilities of the classes of items, one row per item."""
+        raise NotImplementedError
+
+    def solve(self, pool: ModelOutputs, samples: Samples) -> Floats:
+        """Table of each sample."""
+        # The means of `embed`, one predicted class at a time: K x K numbers per item are many.
+        posteriors, K = self.posteriors(pool), self.n_classes
+        tables = np.empty((len(samples), K, K))
+        for j in range(K):
+            predicted = posteriors * (pool.labels == j)[:, None]
+            tables[:, :, j] = Dense(predicted).means(samples)
+        return tables / tables.sum(axis=(1, 2), keepdims=True)
+
+    def embed(self, items: ModelOutputs) -> Dense:
+        """Expected table of each item, as a row."""
+        one_hot = items.labels[:, None] == np.arange(self.n_classes)
+        tables = self.posteriors(items)[:, :, None] * one_hot[:, None, :]
+        return Dense(tables.reshape(len(items), -1))
+
+    def reduction(self) -> tuple[Reduction, ...]:
+        """Mean of the tables of items."""
+        return (MeanOf(self),)
+
+    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+        """Table of each sample, given the mean of its items."""
+        K = self.n_classes
+        tables = np.asarray(reduced[0]).reshape(-1, K, K)
+        return np.asarray(tables / tables.sum(axis=(1, 2), keepdims=True))
+
+
 @dataclass(frozen=True, eq=False)
-class _Expected(ConfusionModel):
+class _Expected(ExpectedTables):
     """Tables from calibrated posteriors; classes without items of the reference are empty."""
 
     calibration: _Calibration | _OutOfFold | None
@@ -154,29 +190,6 @@ class _Expected(ConfusionModel):
         posteriors = np.zeros((len(calibrated), self.n_classes))
         posteriors[:, self.present] = calibrated
         return posteriors
-
-    def solve(self, pool: ModelOutputs, samples: Samples) -> Floats:
-        # The means of `embed`, one predicted class at a time: K x K numbers per item are many.
-        posteriors, K = self.posteriors(pool), self.n_classes
-        tables = np.empty((len(samples), K, K))
-        for j in range(K):
-            predicted = posteriors * (pool.labels == j)[:, None]
-            tables[:, :, j] = Dense(predicted).means(samples)
-        return tables / tables.sum(axis=(1, 2), keepdims=True)
-
-    def embed(self, items: ModelOutputs) -> Dense:
-        """Expected table of each item, as a row."""
-        one_hot = items.labels[:, None] == np.arange(self.n_classes)
-        tables = self.posteriors(items)[:, :, None] * one_hot[:, None, :]
-        return Dense(tables.reshape(len(items), -1))
-
-    def reduction(self) -> tuple[Reduction, ...]:
-        return (MeanOf(self),)
-
-    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
-        K = self.n_classes
-        tables = np.asarray(reduced[0]).reshape(-1, K, K)
-        return np.asarray(tables / tables.sum(axis=(1, 2), keepdims=True))
 
     def answers(
         self, pool: ModelOutputs, samples: Samples, metric: TableMetric, statistics: Floats

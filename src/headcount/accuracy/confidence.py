@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from headcount._support.parameters import check_choice, check_count
 from headcount.accuracy.base import Predictor
+from headcount.accuracy.cbpe import ExpectedTables
 from headcount.accuracy.fitted import AccuracyModel, ConfusionModel, Floats, MetricModel
 from headcount.accuracy.metrics import ReferenceRanking, TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
 from headcount.parts.fitted import MethodInfo
-from headcount.parts.training import Binned, Dense, MeanOf, Reduced, Reduction
+from headcount.parts.training import Reduced, Reduction
 from headcount.samples.samples import Samples
 
 _NO_ORDER = "ATC decides which items are correct, and gives no order: use LEAP or CBPE."
@@ -72,9 +73,9 @@ class ATC(Predictor):
     """Average thresholded confidence: the share of items with a high confidence.
 
     The threshold is chosen so that as many items of the reference are above it as are
-    predicted correctly. With two classes, an item at or below the threshold is assigned to
-    the class that was not predicted, which makes a table. With more classes its class is
-    unknown, and only the accuracy is given.
+    predicted correctly. For other metrics, an item at or below the threshold is assigned to
+    the classes that were not predicted, in proportion to their posteriors: with two classes to
+    the other one.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ class ATC(Predictor):
         title="share of items above a confidence",
         family="confidence",
         input="posteriors",
-        gives="accuracy",
+        gives="table",
         shift="covariate",
         reference="Garg et al., ICLR 2022",
     )
@@ -106,9 +107,7 @@ class ATC(Predictor):
         score = check_choice("score", self.score, ("maxconf", "entropy"))
         correct = reference.codes == reference.items.labels
         threshold = _Threshold.of(reference.items, correct, score)
-        if reference.n_classes == 2:
-            return _ThresholdTable(threshold)
-        return _ShareAboveThreshold(threshold)
+        return _ThresholdTables(threshold, reference.n_classes)
 
 
 @dataclass(frozen=True)
@@ -131,57 +130,24 @@ class _Threshold:
 
 
 @dataclass(frozen=True, eq=False)
-class _ThresholdTable(ConfusionModel):
-    """Two classes: items at or below the threshold belong to the other class."""
+class _ThresholdTables(ExpectedTables):
+    """Items above the threshold are of the predicted class, the others of another one."""
 
     threshold: _Threshold
+    n_classes: int
 
     def metric_obstacle(self, metric: TableMetric) -> str:
         return _NO_ORDER if isinstance(metric, ReferenceRanking) else ""
 
-    def embed(self, items: ModelOutputs) -> Binned:
-        """Cell of the table of each item."""
-        codes = np.where(self.threshold.exceeded(items), items.labels, 1 - items.labels)
-        return Binned((codes * 2 + items.labels).astype(np.int32)[:, None], 4)
-
-    def reduction(self) -> tuple[Reduction, ...]:
-        return (MeanOf(self),)
-
-    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
-        return np.asarray(reduced[0]).reshape(-1, 2, 2)
-
-
-@dataclass(frozen=True, eq=False)
-class _ShareAboveThreshold(AccuracyModel):
-    """More classes: the share of items above the threshold is the accuracy."""
-
-    threshold: _Threshold
-
-    def table_obstacle(self) -> str:
-        return (
-            "with more than two classes, the true classes of items below its threshold are "
-            "unknown; use LEAP, QuAcc or CBPE."
-        )
-
-    def metric_obstacle(self, metric: TableMetric) -> str:
-        if isinstance(metric, ReferenceRanking):
-            return _NO_ORDER
-        if metric.name in ("accuracy", "error"):
-            return ""
-        return (
-            "with more than two classes ATC gives the accuracy alone, as the true classes of "
-            "items below its threshold are unknown: use LEAP, QuAcc or CBPE."
-        )
-
-    def embed(self, items: ModelOutputs) -> Dense:
-        """True as 1, for items above the threshold."""
-        return Dense(self.threshold.exceeded(items).astype(np.float64)[:, None])
-
-    def reduction(self) -> tuple[Reduction, ...]:
-        return (MeanOf(self),)
-
-    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
-        return np.asarray(reduced[0])[:, 0]
+    def posteriors(self, pool: ModelOutputs) -> Floats:
+        """Indicators of the predicted class, or shares of the posteriors of the others."""
+        others = pool.posteriors.copy()
+        others[np.arange(len(others)), pool.labels] = 0.0
+        total = others.sum(axis=1, keepdims=True)
+        predicted = pool.labels[:, None] == np.arange(self.n_classes)
+        even = np.where(predicted, 0.0, 1 / (self.n_classes - 1))
+        others = np.divide(others, total, out=even, where=total > 0)
+        return np.where(self.threshold.exceeded(pool)[:, None], predicted, others)
 
 
 def _confidence(outputs: ModelOutputs, score: str) -> Floats:
