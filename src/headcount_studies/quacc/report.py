@@ -2,107 +2,187 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headcount.evaluation.significance import compare
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
-from headcount_studies.quacc.spec import is_quacc, repeats_of
+from headcount_studies.quacc.spec import is_quacc, is_uniform, repeats_of
 from headcount_studies.tables import BEST, NOTE, Marks, paired_errors, rank_correlation
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-_SAMPLE = ("dataset", "train_prevalence", "sample")  # columns that identify a sample
+_SAMPLE = ("dataset", "training_set", "sample")  # columns that identify a sample
 _SHOWN = 5  # methods in a figure
 _FILE = "quacc.csv"
 _COLUMNS = {"accuracy": "Acc", "f1": "F1"}
-# The first dataset of the paper's Table 3 is ours; the others are topics of another collection.
-_SAME, _OTHERS = "d1", ("d2", "d3", "d4")
-ORDER = (("Naive",), ("RCA",), ("ATC",), ("DoC",), ("LEAP", "QuAcc(SLD)", "QuAcc(KDEy)"))
-"""Methods in the paper's overall order of falling error of accuracy."""
+_PAPER: dict[str, tuple[str, dict[str, str]]] = {
+    "binary": (
+        "RCV1 topics",
+        {"imdb": "d1", "rcv1-CCAT": "d2", "rcv1-GCAT": "d3", "rcv1-MCAT": "d4"},
+    ),
+    "multiclass": (
+        "RCV1 nodes",
+        {"rcv1-root": "d1", "rcv1-C": "d2", "rcv1-M1": "d3", "rcv1-M14": "d4"},
+    ),
+}
+"""Name of the paper's collections that others stand for, and columns of its tables."""
 
-_ORDER_TEXT = "Naive, RCA, ATC, DoC, then LEAP and QuAcc, from the largest error to the least"
-_LEAP_TEXT = (
-    "A larger error of LEAP than of DoC on IMDB agrees with the paper: there DoC is the best "
-    "baseline in two of 16 cases. In its tables DoC has a smaller error than LEAP on CCAT "
-    "only; the other case, whose cell is lost, can only be the accuracy on IMDB."
-)
+_OURS = ("QuAcc(SLD)", "QuAcc(KDEy)")
+_NOT_IN_PAPER = ("CBPE",)
 
 
 def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[Section]:
     """Experiments, errors, comparison with the paper, figures, selected settings."""
-    tables = [_experiments(spec, results), _errors(spec, results)]
+    tables = [_experiments(spec, results), *_errors(spec, results), _reduction(spec, results)]
     if published is not None:
         tables += _compared(spec, results, published)
-    for dataset in spec.datasets:
-        for metric in spec.metrics:
-            rows = results.filter(results["dataset"] == dataset)
-            if rows[metric].count():
-                tables += _figures(spec, rows, dataset, metric)
+    for dataset, metric, rows in _measured(spec, results):
+        tables += _figures(spec, rows, dataset, metric)
     tables.append(_choices(spec, results))
     return tables
 
 
 def _experiments(spec: Spec, results: pl.DataFrame) -> Section:
+    """Sizes and shares of the collections, as in the paper's Tables 1 and 2, and runs."""
     import polars as pl
 
-    table = (
-        results.group_by("dataset", maintain_order=True)
-        .agg(
-            pl.col("train_prevalence").n_unique().alias("training prevalences"),
-            pl.struct(_SAMPLE).n_unique().alias("samples"),
-            pl.len().alias("results"),
-            pl.col("failure").count().alias("failed"),
-        )
-        .rename({"dataset": "data"})
+    table = results.group_by("dataset", maintain_order=True).agg(
+        pl.col("pool_size", "test_pool_size").first(),
+        pl.col("pool_shares").first().list.len().alias("classes"),
+        pl.col("pool_shares").first(),
+        pl.col("training_size").first(),
+        pl.col("training_set").n_unique().alias("training sets"),
+        pl.struct(_SAMPLE).n_unique().alias("samples"),
+        pl.len().alias("results"),
+        pl.col("failure").count().alias("failed"),
     )
+    shares = pl.col("pool_shares").list.eval(pl.element().round(3).cast(pl.String))
+    names = {
+        "dataset": "data",
+        "pool_size": "items of T",
+        "test_pool_size": "items of U",
+        "pool_shares": "shares of T",
+        "training_size": "items of Tᵢ",
+    }
+    table = table.with_columns(shares.list.join(", ")).rename(names)
     fewer = [
         f"{method.name} is run on {repeats_of(spec, method)} of the "
         f"{spec.protocol['repeats']} samples of each test prevalence"
         for method in spec.methods
-        if repeats_of(spec, method) < spec.protocol["repeats"]
+        if not is_uniform(spec) and repeats_of(spec, method) < spec.protocol["repeats"]
     ]
     exceptions = "".join(f" {sentence}." for sentence in fewer)
+    drawn = (
+        "Shares of training sets and samples are drawn uniformly from the simplex."
+        if is_uniform(spec)
+        else "Prevalences of training sets and samples are those of a grid."
+    )
     return Section(
         "Experiments",
         f"{len(spec.methods)} methods predict {' and '.join(spec.metrics)} of logistic "
-        f"regression on test samples of {spec.protocol['size']:,} items. Training sets and "
-        "labelled sets have the same prevalence and size, and come from two halves of the "
-        "training texts." + exceptions,
+        f"regression on test samples of {spec.protocol['size']:,} items. Training sets Tᵢ and "
+        "labelled sets have the same shares and size, and come from two halves of the "
+        f"training texts, of which T is one; samples come from U. {drawn}{exceptions}",
         table,
     )
 
 
-def _errors(spec: Spec, results: pl.DataFrame) -> Section:
-    """Methods by datasets and metrics, as the paper's Table 3."""
+def _errors(spec: Spec, results: pl.DataFrame) -> list[Section]:
+    """Methods by datasets and metrics, as the paper's Tables 3 and 4; deviations beside."""
     import polars as pl
 
     methods = [method.name for method in spec.methods]
     columns: dict[str, list[float | None]] = {}
+    deviations: dict[str, list[float | None]] = {}
     marks: Marks = {}
+    for dataset, metric, rows in _measured(spec, results):
+        name = f"{dataset} {metric}"
+        wide = paired_errors(rows, _SAMPLE, methods, metric)
+        columns[name], column_marks = _marked(wide, methods)
+        deviations[name] = [_deviation(wide, method) for method in methods]
+        marks |= {(row, name): mark for row, mark in column_marks.items()}
+    means, spreads = (
+        pl.DataFrame(
+            {"method": methods} | part, schema_overrides=dict.fromkeys(part, pl.Float64)
+        )
+        for part in (columns, deviations)
+    )
+    return [
+        Section(
+            "Errors",
+            f"Mean absolute error of the predicted metric. t-tests on paired samples: {NOTE}",
+            means,
+            marks=marks,
+        ),
+        Section(
+            "Standard deviations",
+            "Standard deviation of the errors over all training sets and samples.",
+            spreads,
+        ),
+    ]
+
+
+def _measured(spec: Spec, results: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
+    """Datasets and metrics that have results, with these."""
     for dataset in spec.datasets:
-        rows_of_dataset = results.filter(pl.col("dataset") == dataset)
+        rows = results.filter(results["dataset"] == dataset)
         for metric in spec.metrics:
-            if not rows_of_dataset[metric].count():
-                continue
-            name = f"{dataset} {metric}"
-            wide = paired_errors(rows_of_dataset, _SAMPLE, methods, metric)
-            columns[name], column_marks = _marked(wide, methods)
-            marks |= {(row, name): mark for row, mark in column_marks.items()}
-    table = pl.DataFrame(
-        {"method": methods} | columns, schema_overrides=dict.fromkeys(columns, pl.Float64)
-    )
+            if rows[metric].count():
+                yield dataset, metric, rows
+
+
+def _deviation(wide: pl.DataFrame, method: str) -> float | None:
+    if method not in wide.columns:
+        return None
+    deviation = wide[method].std()
+    return None if deviation is None else float(deviation)  # type: ignore[arg-type]
+
+
+def _reduction(spec: Spec, results: pl.DataFrame) -> Section:
+    """Reduction of the error by the best variant of QuAcc, as in the last row of Table 3."""
+    import polars as pl
+
+    rows = []
+    for dataset, metric, subset in _measured(spec, results):
+        means = dict(
+            subset.group_by("method").agg(pl.col(metric).mean()).drop_nulls().iter_rows()
+        )
+        compared = _best_of_both(means)
+        if compared is not None:
+            best, baseline, reduction = compared
+            rows.append((dataset, metric, best, means[best], baseline, means[baseline]))
+            rows[-1] += (100 * reduction,)
+    columns = ["data", "metric", "QuAcc", "its error", "best baseline", "error", "reduction, %"]
+    table = pl.DataFrame(rows, columns, orient="row") if rows else None
+    won = sum(row[-1] > 0 for row in rows)
     return Section(
-        "Errors",
-        f"Mean absolute error of the predicted metric. t-tests on paired samples: {NOTE}",
+        "Error reduction",
+        f"The better one of {' and '.join(_OURS)} against the best of the paper's baselines "
+        f"and QuAcc(CC). It has the lower error in {won} of {len(rows)} cases.",
         table,
-        marks=marks,
     )
+
+
+def _best_of_both(means: Mapping[str, float]) -> tuple[str, str, float] | None:
+    """Best variant of QuAcc, best baseline, and the share of its error that is saved.
+
+    >>> _best_of_both({"LEAP": 0.2, "QuAcc(CC)": 0.4, "QuAcc(SLD)": 0.1, "CBPE": 0.01})
+    ('QuAcc(SLD)', 'LEAP', 0.5)
+    """
+    baselines = [name for name in means if name not in (*_OURS, *_NOT_IN_PAPER)]
+    variants = [name for name in means if name in _OURS]
+    if not baselines or not variants:
+        return None
+    best, baseline = (
+        min(names, key=lambda name: means[name]) for names in (variants, baselines)
+    )
+    return best, baseline, 1 - means[best] / means[baseline]
 
 
 def _marked(
@@ -133,14 +213,16 @@ def _figures(spec: Spec, part: pl.DataFrame, dataset: str, metric: str) -> list[
     best = means.sort(metric)["method"].to_list()[:_SHOWN]
     frame = part.filter(pl.col("method").is_in(best)).select(
         "method",
-        "train_prevalence",
+        "training_set",
+        pl.col("train_shares").list.max().alias("largest"),
         "shift",
         pl.col(f"true_{metric}").alias("true"),
         pl.col(f"estimated_{metric}").alias("estimated"),
     )
     frame = frame.drop_nulls()
-    highest = max(frame["train_prevalence"].to_list())
-    one = frame.filter(pl.col("train_prevalence") == highest)
+    sets = frame.sort("largest", "training_set", descending=True)
+    one = frame.filter(pl.col("training_set") == sets["training_set"][0])
+    largest = sets["largest"][0]
     return [
         Section(
             f"Error of {metric} by shift: {dataset}",
@@ -149,7 +231,8 @@ def _figures(spec: Spec, part: pl.DataFrame, dataset: str, metric: str) -> list[
         ),
         Section(
             f"Estimated and true {metric}: {dataset}",
-            f"The model trained at a prevalence of {highest:g}.",
+            "The model with the most uneven training set: the largest class has a share of "
+            f"{largest:.2g}.",
             figure=_figure("plot_estimates", one, metric),
         ),
     ]
@@ -179,7 +262,7 @@ def _choices(spec: Spec, results: pl.DataFrame) -> Section:
     for dataset in spec.datasets:
         for name in names:
             subset = results.filter((pl.col("dataset") == dataset) & (pl.col("method") == name))
-            models = subset.unique("train_prevalence", maintain_order=True)
+            models = subset.unique("training_set", maintain_order=True)
             settings = [
                 dict(entry.split("=") for entry in setting.split())
                 for metric in spec.metrics
@@ -219,7 +302,8 @@ def _compared(spec: Spec, results: pl.DataFrame, published: Path) -> list[Sectio
 
     if not (published / _FILE).is_file():
         return []
-    paper = pl.read_csv(published / _FILE).filter(pl.col("setting") == "binary")
+    setting = "multiclass" if is_uniform(spec) else "binary"
+    paper = pl.read_csv(published / _FILE).filter(pl.col("setting") == setting)
     return [
         _comparison(spec, results, paper, metric)
         for metric in spec.metrics
@@ -228,38 +312,40 @@ def _compared(spec: Spec, results: pl.DataFrame, published: Path) -> list[Sectio
 
 
 def _comparison(spec: Spec, results: pl.DataFrame, paper: pl.DataFrame, metric: str) -> Section:
+    """Errors beside those of the paper, of its datasets and of stand-ins."""
     import polars as pl
 
-    name = _COLUMNS[metric]
-    theirs = paper.select(
-        "method",
-        pl.col(f"{_SAME}_{name}").alias("imdb, paper"),
-        pl.mean_horizontal([f"{topic}_{name}" for topic in _OTHERS]).alias(
-            "RCV1 topics, paper"
-        ),
-    )
+    theirs_named, of_dataset = _PAPER["multiclass" if is_uniform(spec) else "binary"]
+    run = [name for name in spec.datasets if name in results["dataset"]]
+    same = {name: of_dataset[name] for name in run if name in of_dataset}
+    stand_ins = [name for name in run if name not in of_dataset]
     means = results.group_by("dataset", "method").agg(pl.col(metric).mean())
-    imdb = _of(means.filter(pl.col("dataset") == "imdb"), metric, "imdb")
-    topics = means.filter(pl.col("dataset") != "imdb").group_by("method")
-    reuters = _of(topics.agg(pl.col(metric).mean()), metric, "Reuters topics")
-    ours = (
-        pl.DataFrame({"method": [method.name for method in spec.methods]})
-        .join(imdb, "method", "left")
-        .join(reuters, "method", "left")
-    )
-    table = ours.join(theirs, "method", how="left").select(
-        "method", "imdb", "imdb, paper", "Reuters topics", "RCV1 topics, paper"
-    )
-    texts = [_ranks(table, "imdb"), _ranks(table, "Reuters topics", "RCV1 topics")]
-    if metric == "accuracy":
-        texts.append(_order(table))
+    table = pl.DataFrame({"method": [method.name for method in spec.methods]})
+    texts = []
+    for name, column in same.items():
+        ours = means.filter(pl.col("dataset") == name).select(
+            "method", pl.col(metric).alias(name)
+        )
+        published = pl.col(f"{column}_{_COLUMNS[metric]}").alias(f"{name}, paper")
+        theirs = paper.select("method", published)
+        table = table.join(ours, "method", "left").join(theirs, "method", "left")
+        texts += [_ranks(table, name), _distance(table, name), _order(table, name)]
+    others = [
+        f"{column}_{_COLUMNS[metric]}"
+        for name, column in of_dataset.items()
+        if name.startswith("rcv1")
+    ]
+    if stand_ins:
+        title = ", ".join(stand_ins)
+        ours = means.filter(pl.col("dataset").is_in(stand_ins)).group_by("method")
+        theirs = paper.select(
+            "method", pl.mean_horizontal(others).alias(f"{theirs_named}, paper")
+        )
+        table = table.join(
+            ours.agg(pl.col(metric).mean().alias("stand-ins")), "method", "left"
+        ).join(theirs, "method", "left")
+        texts += [f"Stand-ins: means over {title}.", _ranks(table, "stand-ins", theirs_named)]
     return Section(f"Compared with the paper: {metric}", " ".join(filter(None, texts)), table)
-
-
-def _of(means: pl.DataFrame, metric: str, name: str) -> pl.DataFrame:
-    import polars as pl
-
-    return means.select("method", pl.col(metric).alias(name))
 
 
 def _ranks(table: pl.DataFrame, ours: str, theirs: str | None = None) -> str:
@@ -276,31 +362,51 @@ def _ranks(table: pl.DataFrame, ours: str, theirs: str | None = None) -> str:
     )
 
 
-def _order(table: pl.DataFrame) -> str:
-    errors = dict(table.select("method", "imdb").drop_nulls().rows())
-    if not errors:
+def _distance(table: pl.DataFrame, name: str) -> str:
+    """How far each method is from its published error."""
+    pairs = table.select("method", name, f"{name}, paper").drop_nulls()
+    if pairs.is_empty():
         return ""
-    reversed_pairs = reversals(errors)
+    listed = ", ".join(
+        f"{method} {ours / theirs - 1:+.0%}" for method, ours, theirs in pairs.rows()
+    )
+    return f"Distance from the published errors: {listed}."
+
+
+def _order(table: pl.DataFrame, name: str) -> str:
+    """Pairs of methods whose order differs from the paper's."""
+    pairs = table.select("method", name, f"{name}, paper").drop_nulls()
+    ours, theirs = (
+        dict(zip(pairs["method"], pairs[column], strict=True)) for column in pairs.columns[1:]
+    )
+    n_pairs = len(list(combinations(ours, 2)))
+    if not n_pairs:
+        return ""
+    reversed_pairs = reversals(ours, theirs)
     if not reversed_pairs:
-        return f"On IMDB the methods come in the expected order: {_ORDER_TEXT}."
-    pairs = [
-        f"{one} ({errors[one]:.4f}) before {two} ({errors[two]:.4f})"
+        return f"All {n_pairs} pairs of methods come in the order of the paper."
+    listed = ", ".join(
+        f"{one} ({theirs[one]:.4f} there, {ours[one]:.4f} here) and {two} "
+        f"({theirs[two]:.4f}, {ours[two]:.4f})"
         for one, two in reversed_pairs
-    ]
-    text = f"Reversals of the expected order on IMDB ({_ORDER_TEXT}): {', '.join(pairs)}."
-    return f"{text} {_LEAP_TEXT}" if ("DoC", "LEAP") in reversed_pairs else text
+    )
+    return f"{len(reversed_pairs)} of {n_pairs} pairs come in the other order: {listed}."
 
 
-def reversals(errors: dict[str, float]) -> list[tuple[str, str]]:
-    """Neighbours in the paper's order of which the first has no larger error than the second.
+def reversals(ours: Mapping[str, float], theirs: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Pairs of methods of which the first is ahead in the paper, but not here.
 
-    >>> reversals({"Naive": 0.2, "RCA": 0.1, "ATC": 0.02, "DoC": 0.03})
-    [('ATC', 'DoC')]
+    Those furthest apart in the paper come first. Methods without a published error are in no
+    pair.
+
+    >>> theirs = {"DoC": 0.0226, "LEAP": 0.0291, "QuAcc(SLD)": 0.0259}
+    >>> reversals({"DoC": 0.02, "LEAP": 0.03, "QuAcc(SLD)": 0.037, "CBPE": 0.1}, theirs)
+    [('QuAcc(SLD)', 'LEAP')]
     """
-    return [
+    ordered = sorted((name for name in theirs if name in ours), key=lambda name: theirs[name])
+    pairs = [
         (one, two)
-        for before, after in pairwise(ORDER)
-        for one in before
-        for two in after
-        if one in errors and two in errors and errors[one] <= errors[two]
+        for one, two in combinations(ordered, 2)
+        if theirs[one] < theirs[two] and ours[one] >= ours[two]
     ]
+    return sorted(pairs, key=lambda pair: theirs[pair[0]] - theirs[pair[1]])

@@ -25,6 +25,7 @@ from headcount_studies.classifier_grid import quietly
 from headcount_studies.engine.spec import MethodSpec, Spec
 from headcount_studies.engine.task import Task, task_seed
 from headcount_studies.quacc.data import (
+    TrainingSets,
     draw_test_samples,
     draw_training_and_reference,
     load_collection,
@@ -68,15 +69,17 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     import polars as pl
 
     collection = load_collection(task.dataset, data, spec.protocol["least"])
-    seed = task_seed(spec.seed, task.dataset)
-    prevalence = task.settings["prevalence"]
-    task_random_seed = task_seed(seed, prevalence)
-    train, reference_rows = draw_training_and_reference(collection, prevalence, seed)
-    model = LogisticRegression(max_iter=1000).fit(collection.X[train], collection.y[train])
-    reference = (collection.X[reference_rows], collection.y[reference_rows])
+    seed, K = task_seed(spec.seed, task.dataset), collection.n_classes
+    (name,) = task.settings.values()
+    task_random_seed = task_seed(seed, name)
+    sets = draw_training_and_reference(spec, collection, task.settings, seed)
+    model = LogisticRegression(max_iter=1000).fit(
+        collection.X[sets.train], collection.y[sets.train]
+    )
+    reference = (collection.X[sets.reference], collection.y[sets.reference])
     pool, samples = ScoredPool(collection.X_test), draw_test_samples(spec, collection, seed)
     predicted = model.predict(collection.X_test)
-    tables = samples.prevalence_of(2 * collection.y_test + predicted, 4).reshape(-1, 2, 2)
+    tables = samples.prevalence_of(K * collection.y_test + predicted, K * K).reshape(-1, K, K)
     true = {metric: METRICS[metric](tables) for metric in spec.metrics}
     frames = []
     with quietly():
@@ -92,12 +95,33 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
             )
             seconds = perf_counter() - start + choices.seconds.get(method.name, 0.0)
             frames.append(
-                _frame(spec, task, method, answer, rows, true, samples).with_columns(
-                    pl.Series("true_table", tables[rows].reshape(-1, 4).tolist()),
+                _frame(spec, task, method, answer, rows, true).with_columns(
+                    *_shares(sets, samples, rows),
+                    pl.Series("true_table", tables[rows].reshape(-1, K * K).tolist()),
                     pl.lit(seconds / len(rows)).alias("seconds"),
                 )
             )
-    return pl.concat(frames)
+    sizes = {"pool": len(collection.y) // 2, "test_pool": len(collection.y_test)}
+    sizes["training"] = len(sets.train)
+    return pl.concat(frames).with_columns(
+        *(pl.lit(size, pl.Int64).alias(f"{name}_size") for name, size in sizes.items()),
+        pl.lit(pl.Series("pool_shares", [collection.shares().tolist()])).first(),
+    )
+
+
+def _shares(sets: TrainingSets, samples: Samples, rows: NDArray[np.int64]) -> list[pl.Series]:
+    """Shares of training and test, and the distance between them."""
+    import polars as pl
+
+    assert samples.prevalence is not None
+    shares, n = samples.prevalence[rows], len(rows)
+    two = len(sets.shares) == 2
+    return [
+        pl.Series("train_prevalence", [sets.shares[1] if two else None] * n, pl.Float64),
+        pl.Series("test_prevalence", shares[:, 1] if two else [None] * n, pl.Float64),
+        pl.Series("shift", np.abs(shares - sets.shares).sum(axis=1) / 2),
+        pl.Series("train_shares", [sets.shares.tolist()] * n),
+    ]
 
 
 def _chosen(
@@ -192,29 +216,24 @@ def _frame(
     answer: _Answer,
     rows: NDArray[np.int64],
     true: dict[str, Floats],
-    samples: Samples,
 ) -> pl.DataFrame:
     """Results of one method, one row per sample."""
     import polars as pl
 
-    assert samples.prevalence is not None
-    prevalence, mix = task.settings["prevalence"], samples.prevalence[rows, 1]
     numbers: dict[str, Any] = {}
     for metric in spec.metrics:
         values, tables = answer.values[metric].values, answer.values[metric].tables
         estimated = np.full(len(rows), np.nan) if values is None else values
-        cells = [None] * len(rows) if tables is None else tables.reshape(-1, 4).tolist()
+        cells = [None] * len(rows)
+        if tables is not None:
+            cells = tables.reshape(len(rows), -1).tolist()
         numbers[f"table_{metric}"] = pl.Series(cells, dtype=pl.List(pl.Float64))
         numbers[metric] = np.abs(estimated - true[metric][rows])
         numbers[f"true_{metric}"] = true[metric][rows]
         numbers[f"estimated_{metric}"] = estimated
-    numbers |= {
-        "train_prevalence": np.full(len(rows), prevalence),
-        "test_prevalence": mix,
-        "shift": np.abs(mix - prevalence),
-        "sample": rows,
-    }
+    numbers["sample"] = rows
     texts = {"dataset": task.dataset, "method": method.name, "failure": answer.failure}
+    (texts["training_set"],) = map(str, task.settings.values())
     texts |= {f"chosen_{metric}": answer.chosen[metric] for metric in spec.metrics}
     fixed = [pl.lit(text, pl.String).alias(name) for name, text in texts.items()]
     frame = pl.DataFrame(numbers, nan_to_null=True).with_columns(fixed)
