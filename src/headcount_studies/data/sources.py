@@ -43,6 +43,19 @@ _LAYOUTS = {
         "Reuters-21578, https://archive.ics.uci.edu/dataset/137",
         ("lewissplit", "topics", "title", "body"),
     ),
+    "newsgroups20.parquet": FileLayout(
+        f"{_PARQUET} split (train, test), Category, Text; divided by date.",
+        "20 Newsgroups, http://qwone.com/~jason/20Newsgroups",
+        ("split", "Category", "Text"),
+    ),
+    "_py3.pkl": FileLayout(
+        "RCV1 as scikit-learn keeps it: fetch_rcv1(data_home=FOLDER) downloads it.",
+        "Reuters Corpus Volume I, version 2, by scikit-learn from https://figshare.com",
+    ),
+    ".npz": FileLayout(
+        "NumPy archive with logits (items x classes) and labels of images, of one network.",
+        "https://github.com/kwekuka/wasscal, or any network in this layout",
+    ),
     "tweets_text8.parquet": FileLayout(
         f"{_PARQUET} dataset, split (train, dev, test, devtest), label, text.",
         "texts of the collections, as far as their publishers share them; the paper's vectors, "

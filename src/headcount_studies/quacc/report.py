@@ -156,8 +156,10 @@ def _reduction(spec: Spec, results: pl.DataFrame) -> Section:
         compared = _best_of_both(means)
         if compared is not None:
             best, baseline, reduction = compared
-            rows.append((dataset, metric, best, means[best], baseline, means[baseline]))
-            rows[-1] += (100 * reduction,)
+            errors = means[best], means[baseline]
+            rows.append(
+                (dataset, metric, best, errors[0], baseline, errors[1], 100 * reduction)
+            )
     columns = ["data", "metric", "QuAcc", "its error", "best baseline", "error", "reduction, %"]
     table = pl.DataFrame(rows, columns, orient="row") if rows else None
     won = sum(row[-1] > 0 for row in rows)
@@ -337,13 +339,12 @@ def _comparison(spec: Spec, results: pl.DataFrame, paper: pl.DataFrame, metric: 
     ]
     if stand_ins:
         title = ", ".join(stand_ins)
-        ours = means.filter(pl.col("dataset").is_in(stand_ins)).group_by("method")
+        of_stand_ins = means.filter(pl.col("dataset").is_in(stand_ins))
+        ours = of_stand_ins.group_by("method").agg(pl.col(metric).mean().alias("stand-ins"))
         theirs = paper.select(
             "method", pl.mean_horizontal(others).alias(f"{theirs_named}, paper")
         )
-        table = table.join(
-            ours.agg(pl.col(metric).mean().alias("stand-ins")), "method", "left"
-        ).join(theirs, "method", "left")
+        table = table.join(ours, "method", "left").join(theirs, "method", "left")
         texts += [f"Stand-ins: means over {title}.", _ranks(table, "stand-ins", theirs_named)]
     return Section(f"Compared with the paper: {metric}", " ".join(filter(None, texts)), table)
 

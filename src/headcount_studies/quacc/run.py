@@ -224,7 +224,7 @@ def _frame(
     for metric in spec.metrics:
         values, tables = answer.values[metric].values, answer.values[metric].tables
         estimated = np.full(len(rows), np.nan) if values is None else values
-        cells = [None] * len(rows)
+        cells: list[Any] = [None] * len(rows)
         if tables is not None:
             cells = tables.reshape(len(rows), -1).tolist()
         numbers[f"table_{metric}"] = pl.Series(cells, dtype=pl.List(pl.Float64))

@@ -87,12 +87,12 @@ def check(spec: Spec) -> None:
         check_known("dataset", dataset, DATASETS)
     for metric in spec.metrics:
         check_known("metric", metric, METRICS)
-    names = _UNIFORM if is_uniform(spec) else _GRID
-    check_keys("[protocol]", spec.protocol, names)
+    settings = _UNIFORM if is_uniform(spec) else _GRID
+    check_keys("[protocol]", spec.protocol, settings)
     check_keys("[selection]", spec.selection, _SELECTION)
-    _check_there("[protocol]", spec.protocol, names)
+    _check_there("[protocol]", spec.protocol, settings)
     _check_there("[selection]", spec.selection, _SELECTION)
-    for name in names:
+    for name in settings:
         if name != "train_prevalences":
             check_count(f"{name} of [protocol]", spec.protocol[name])
     for prevalence in spec.protocol.get("train_prevalences", ()):
