@@ -324,3 +324,21 @@ def test_a_changed_number_of_a_study_changes_its_page(tmp_path, monkeypatch):
 def test_blocks_are_found_with_what_they_print():
     text = "a\n```python\nprint(1)\n```\n\n```text\n1\n```\n```python no-run\nboom\n```\n"
     assert list(blocks(text)) == [Block("print(1)\n", 2, "1\n")]
+
+
+SOURCE = re.compile(
+    r"\b(?:src/)?(?:headcount|headcount_studies|tests|benchmarks|examples)/[\w/]+\.\w+"
+)
+    r"\b(?:src/)?(?:headcount|headcount_studies|tests|benchmarks|examples)/[\w/]+\.\w+"
+)
+
+
+@by_name(DOCUMENTS)
+def test_files_named_in_documents_exist(path):
+    named = set(SOURCE.findall(path.read_text(encoding="utf-8")))
+    missing = [name for name in sorted(named) if not exists(name)]
+    assert not missing
+
+
+def exists(name):
+    return (ROOT / name).exists() or (ROOT / "src" / name).exists()
