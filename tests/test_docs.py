@@ -329,8 +329,6 @@ def test_blocks_are_found_with_what_they_print():
 SOURCE = re.compile(
     r"\b(?:src/)?(?:headcount|headcount_studies|tests|benchmarks|examples)/[\w/]+\.\w+"
 )
-    r"\b(?:src/)?(?:headcount|headcount_studies|tests|benchmarks|examples)/[\w/]+\.\w+"
-)
 
 
 @by_name(DOCUMENTS)
