@@ -27,7 +27,7 @@ from headcount.quantifiers.registry import method
 from headcount.samples.samples import Samples
 from headcount.scores.calibration import fit_calibrator
 from headcount.scores.scorer import ScoredPool, equal_scorers
-from headcount_studies.engine.spec import MethodSpec
+from headcount_studies.engine.spec import MethodSpec, import_object
 from headcount_studies.engine.store import share_columns
 
 if TYPE_CHECKING:
@@ -260,7 +260,9 @@ def made(spec: MethodSpec) -> Quantifier:
     given to; ``around`` has the parameters of that one.
     """
     try:
-        quantifier = method(spec.quantifier)(**spec.arguments)
+        path = spec.quantifier
+        quantifier_class = import_object("quantifier", path) if ":" in path else method(path)
+        quantifier = quantifier_class(**spec.arguments)
         if "inside" in spec.options:
             around = dict(spec.options.get("around", {}))
             quantifier = method(spec.options["inside"])(quantifier, **around)

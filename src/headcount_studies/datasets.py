@@ -210,6 +210,19 @@ class LequaData:
         """Codes of the classes."""
         return np.arange(self.task.n_classes)
 
+    @property
+    def first_domain(self) -> NDArray[np.float64] | None:
+        """Share of the first domain (T4: books) in each test sample.
+
+        None if the task has no ``test_domains.txt``, of the format of the prevalences: the
+        organisers' own files need not have it, generated ones have.
+        """
+        name = "test_domains.txt"
+        if not self._files.has(name):
+            return None
+        content = self._files.read(name)
+        return read_prevalences(content, self._files.where(name), n_classes=2)[:, 0]
+
     @cached_property
     def dev(self) -> LequaSamples:
         """Development samples, with true shares. They are parsed once."""

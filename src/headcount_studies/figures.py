@@ -193,10 +193,11 @@ def box_panels(
     width: float = 8.0,
     height: float = 1.9,
     symmetric: bool = False,
+    log: bool = False,
 ) -> Figure:
     """Boxes by degree in panels of the same axes; whiskers as Tukey's, outliers as dots.
 
-    The vertical axis starts at zero, or is symmetric around it.
+    The vertical axis starts at zero, is symmetric around it, or is logarithmic.
     """
     figure, axes = _panels(len(panels), across, width, height)
     names = list(dict.fromkeys(name for panel in panels for name in panel.series))
@@ -217,7 +218,10 @@ def box_panels(
         ax.set_title(panel.title, fontsize=_TEXT)
         ax.set_facecolor(_GREY if panel.grey else "white")
         ax.set_xlim(-0.6, len(places) - 0.4)
-        ax.set_ylim(-1.05 * top if symmetric else 0, 1.05 * top)
+        if log:
+            ax.set_yscale("log", nonpositive="mask")
+        else:
+            ax.set_ylim(-1.05 * top if symmetric else 0, 1.05 * top)
         if symmetric:
             ax.axhline(0, color="0.4", linewidth=0.7, linestyle="--", zorder=0)
         step = _step(places)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from headcount.errors import HeadcountError
 from headcount.quantifiers.deep import model as settings
 from headcount_studies import classifier_grid, datasets
 from headcount_studies.data.lequa import TASKS, find_task
+from headcount_studies.data.lequa_generator import generate
 from headcount_studies.engine.spec import MethodSpec, Spec, read_spec
 from headcount_studies.engine.task import datasets_there
 from headcount_studies.lequa2024 import data as module
@@ -72,11 +74,13 @@ def test_built_in_spec_can_be_checked_and_planned(folder, monkeypatch):
     assert datasets_there(built_in, folder) == ["T1", "T3"]
     monkeypatch.setattr(classifier_grid, "find_spec", lambda name: None)
     without = {task.key for task in experiment.plan(built_in, folder)}
-    assert {"T1.shared", "T1.MC-SQ", "T1.Lamarr", "T3.shared", "T3.Lamarr"} == without
+    teams = {"T1.MC-SQ", "T1.Lamarr", "T1.Committee", "T1.ContinuousSweep-SVM", "T3.Lamarr"}
+    assert teams | {"T1.shared", "T3.shared"} == without
     monkeypatch.setattr(classifier_grid, "find_spec", lambda name: object())
     tasks = {task.key: task for task in experiment.plan(built_in, folder)}
     networks = {f"{task}.{name}" for task in ("T1", "T3") for name in ("HistNet", "GMNet")}
-    assert tasks.keys() - without == networks
+    assert tasks.keys() - without == networks | {"T3.GMNet-CKA"}
+    assert "EDy-EMD" in tasks["T3.shared"].settings["methods"]
     assert "OrdinalSLD" in tasks["T3.shared"].settings["methods"]
     assert "MS" not in tasks["T3.shared"].settings["methods"]
     assert tasks["T1.MC-SQ"].runs == 6
@@ -91,7 +95,14 @@ def test_official_grids():
     assert sizes["SLD"] == [9 * 2]
     assert sizes["DM"] == [9 * 2 * 21]
     assert sizes["KDEy"] == [9 * 2 * 20]
-    assert sizes["MC-SQ"] == [9 * 2 * 8, 8, 8, 8, 8]
+    boosting = [8] if find_spec("lightgbm") else []
+    assert sizes["MC-SQ"] == [9 * 2 * 8, 8, 8, 8, *boosting, 8]
+    committee = [4, 1, 1, 1, 1]  # DyS has four numbers of bins
+    assert sizes["Committee"] == committee * (4 if boosting else 3)
+    teams = candidates_of(built_in, named_method(built_in, "SC-MQ"), TASKS["T2"], 0)
+    assert [len(group) for group in teams] == [18, 18 * 5, 18, 18]
+    (flat,) = candidates_of(built_in, named_method(built_in, "Lamarr"), TASKS["T2"], 0)
+    assert len(flat) == 4
     assert sizes["Lamarr"] == [1]
     (group,) = candidates_of(built_in, named_method(built_in, "Lamarr"), TASKS["T4"], 0)
     assert group[0].classifier.C == 0.436
@@ -126,18 +137,23 @@ def test_report(spec, folder, tmp_path):
     titles = [section.title for section in found]
     assert titles == [
         "T1: errors on the test samples",
+        "T1: estimated and true shares",
+        "T1: errors by shift",
         "T1: compared with the published results",
         "T1: selected settings",
         "T3: errors on the test samples",
+        "T3: errors by jaggedness",
         "T3: compared with the published results",
         "T3: selected settings",
         "Failures",
     ]
     assert found[0].table.columns == ["method", "RAE", "sd of RAE", "AE", "sd of AE"]
     assert "best" in found[0].marks.values()
-    assert found[1].table.height == 4 + 6
-    assert "Spearman's correlation with the 3 baselines" in found[1].text
-    assert found[3].table.columns[3] == "Macro-NMD"
+    by_title = {section.title: section for section in found}
+    compared = by_title["T1: compared with the published results"]
+    assert compared.table.height == 4 + 6
+    assert "Spearman's correlation with the 3 baselines" in compared.text
+    assert by_title["T3: errors on the test samples"].table.columns[3] == "Macro-NMD"
     titles = [section.title for section in experiment.sections(spec, results, None)]
     assert "T1: compared with the published results" not in titles
 
@@ -405,3 +421,84 @@ def test_published_results_that_cannot_be_read(tmp_path):
     (tmp_path / "lequa2024.csv").write_text("a,b\n1,2\n")
     with pytest.raises(HeadcountError, match="cannot be read"):
         read_published_runs(Path(tmp_path), find_task("T1"))
+
+
+def task_of(spec, method, folder):
+    (task,) = experiment.plan(replace(spec, methods=(method,)), folder)
+    return task
+
+
+def test_a_committee_is_the_mean_of_its_best_members(spec, folder):
+    members = [{"quantifier": name} for name in ("SLD", "PACC", "CC", "PCC")]
+    options = {"quantifiers": members, "classifiers": ["discriminant"], "tasks": ["T1"]}
+    options |= {"combine": "mean", "keep": 2}
+    committee = MethodSpec("Committee", "SLD", options=options)
+    spec = replace(spec, datasets=("T1",), methods=(committee,))
+    experiment.check(spec)
+    (task,) = experiment.plan(spec, folder)
+    rows = experiment.run(spec, task, folder)
+    assert rows["failure"].null_count() == rows.height
+    names = [part.rpartition("=")[2] for part in rows["setting"][0].split("; ")]
+    assert len(names) == 2
+    single = {}
+    for name in ("SLD", "PACC", "CC", "PCC"):
+        alone = MethodSpec(name, options={"classifiers": ["discriminant"]})
+        one = replace(spec, methods=(alone,))
+        (task,) = experiment.plan(one, folder)
+        single[name] = experiment.run(one, task, folder)
+    chosen = [name for name in single if f"quantifier={name}" in rows["setting"][0]]
+    best = replace(committee, options=options | {"keep": 1})
+    first = experiment.run(replace(spec, methods=(best,)), task_of(spec, best, folder), folder)
+    assert first["setting"][0].rpartition("=")[2] in names
+    assert first["dev_error"][0] is not None
+    shares = [np.array(single[name]["estimate"].to_list()) for name in chosen]
+    np.testing.assert_allclose(rows["estimate"].to_list(), np.mean(shares, axis=0), atol=1e-9)
+    for changed, message in (
+        ({"combine": "sum"}, "combine"),
+        ({"quantifiers": [{"grid": {}}]}, "has no 'quantifier'"),
+    ):
+        wrong = replace(spec, methods=(replace(committee, options=options | changed),))
+        with pytest.raises(HeadcountError, match=message):
+            experiment.check(wrong)
+
+
+def test_report_has_the_figures_of_the_paper(spec, folder, tmp_path):
+    generate(tmp_path, "T4", n_train=300, n_dev=5, n_test=30, size=50, progress=False)
+    data = datasets.lequa(tmp_path, "T4", progress=False)
+    shares = data.first_domain
+    assert shares.shape == (30,)
+    assert shares.std() > 0
+    four = replace(
+        spec,
+        datasets=("T4",),
+        methods=tuple(method for method in spec.methods if method.name != "MC-SQ"),
+    )
+    results = pl.concat(
+        experiment.run(four, task, tmp_path) for task in experiment.plan(four, tmp_path)
+    )
+    assert results["domain"].unique().sort().to_list() == sorted(set(shares.tolist()))
+    prior = data.y.mean()
+    np.testing.assert_allclose(
+        results["shift"], prior - np.array(results["true"].to_list())[:, 1], atol=1e-12
+    )
+    sections = {part.title: part for part in experiment.sections(four, results, None)}
+    for title in ("estimated and true shares", "errors by shift", "errors by domain"):
+        figure = sections[f"T4: {title}"].figure
+        assert figure is not None
+        assert figure().axes
+    assert any("domain of PCC and" in title for title in sections)
+    assert sections["T4: errors by shift"].figure().axes[0].get_yscale() == "log"
+    both = {column for _, column in sections["T4: errors on the test samples"].marks}
+    assert both == {"RAE", "AE"}
+
+
+def test_figures_of_ordered_classes_go_by_jaggedness(spec, folder):
+    three = replace(spec, datasets=("T3",))
+    results = pl.concat(
+        experiment.run(three, task, folder) for task in experiment.plan(three, folder)
+    )
+    sections = {part.title: part for part in experiment.sections(three, results, None)}
+    axes = sections["T3: errors by jaggedness"].figure().axes
+    assert axes[0].get_ylabel() or axes[0].figure.get_supylabel() == "NMD"
+    both = {column for _, column in sections["T3: errors on the test samples"].marks}
+    assert both == {"NMD", "Macro-NMD"}

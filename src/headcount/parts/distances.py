@@ -34,6 +34,9 @@ class MeanDistance:
     by_rank : bool, default=False
         First replace each score by its rank among the training scores of its column (from 0
         to 1, the middle rank for ties).
+    ordered : bool, default=False
+        Take the cumulated posteriors of ordered classes: their Manhattan distance is the
+        earth mover's distance of the posteriors.
 
     Examples
     --------
@@ -50,19 +53,24 @@ class MeanDistance:
     weights: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     mass: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     n_classes: int = 0
+    ordered: bool = False
 
     def fit(self, training: Training) -> MeanDistance:
         """Store the training scores, each column sorted."""
         assert training.items is not None
-        scores = np.asarray(training.items, dtype=np.float64)
+        scores = self._columns(np.asarray(training.items, dtype=np.float64))
         within = training.class_weights
         mass = within * training.prior[training.codes]
         return MeanDistance(
-            self.by_rank, scores, training.codes, within, mass, training.n_classes
+            self.by_rank, scores, training.codes, within, mass, training.n_classes, self.ordered
         )
+
+    def _columns(self, items: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.cumsum(items, axis=1)[:, :-1] if self.ordered else items
 
     def embed(self, items: NDArray[np.float64]) -> Dense:
         """Embed items given as posteriors."""
+        items = self._columns(np.asarray(items, dtype=np.float64))
         out = np.zeros((len(items), self.n_classes))
         for column in range(self.centres.shape[1]):
             points, centres = items[:, column], self.centres[:, column]

@@ -201,6 +201,7 @@ class FMM(AggregativeQuantifier):
         return Moments(cumulative, Divergence("l1"))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class EDy(WithSmoothness):
     """Least energy distance between the posteriors of the sample and of the mixture.
 
@@ -212,6 +213,9 @@ class EDy(WithSmoothness):
     ----------
     classifier, cv, random_state
         As for `Quantifier`.
+    ordered : bool, default=False
+        For ordered classes, in the order of ``classes_``: the distance of two posteriors is
+        the earth mover's distance.
     smoothness : float, default=0.0
         For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
         the energy distance; classes have the order of ``classes_``.
@@ -231,8 +235,11 @@ class EDy(WithSmoothness):
         reference="Kawakubo et al., IEICE Transactions E99.D (2016)",
     )
 
+    ordered: bool = False
+
     def _aggregation(self) -> Aggregation:
-        return Moments(MeanDistance(), EnergyDistance(self._checked_smoothness()))
+        distance = MeanDistance(ordered=check_flag("ordered", self.ordered))
+        return Moments(distance, EnergyDistance(self._checked_smoothness()))
 
 
 class CvMy(WithSmoothness):

@@ -149,10 +149,18 @@ class _Binary:
         return self._vectors(rng, labels, domains), labels
 
     def sample(self, rng: Rng, size: int) -> tuple[NDArray[np.float32], Codes]:
+        labels, domains = self._codes(rng, size)
+        return self._vectors(rng, labels, domains), labels
+
+    def _codes(self, rng: Rng, size: int) -> tuple[Codes, Codes]:
         share = rng.random()
         labels = _counted(rng, size, [1 - share, share])
-        domains = _domains(rng, size, len(self.means), rng.random())
-        return self._vectors(rng, labels, domains), labels
+        return labels, _domains(rng, size, len(self.means), rng.random())
+
+    def domains(self, rng: Rng, size: int) -> Floats:
+        """Shares of the domains in the sample that the same stream gives."""
+        _, domains = self._codes(rng, size)
+        return np.asarray(np.bincount(domains, minlength=len(self.means)) / size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,6 +336,11 @@ def generate(
         write = partial(_write_sample, making, split, sampler, size, seed, lequa_task.n_classes)
         shares = _each(write, count, f"Writing {lequa_task.name} {split}", progress)
         write_prevalences(making / f"{split}_prevalences.txt", np.stack(list(shares)))
+    if isinstance(sampler, _Binary) and len(sampler.means) > 1:
+        write_prevalences(
+            making / "test_domains.txt",
+            np.stack([sampler.domains(_stream(seed, "test", i), size) for i in range(n_test)]),
+        )
     making.rename(target)
     return target
 

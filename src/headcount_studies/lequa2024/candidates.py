@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 from sklearn.base import clone
@@ -14,7 +15,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
 from headcount.errors import HeadcountError
 from headcount.quantifiers.base import Quantifier, ScoringPlan
@@ -27,6 +28,8 @@ _LOGISTIC = "logistic"
 # Losses of networks by the metric of a task.
 _LOSSES = {"rae": "ae-rae", "nmd": "nmd"}
 CLASSIFIERS: Mapping[str, Callable[[int], Any]] = {
+    "lightgbm": lambda seed: _lightgbm(seed),
+    "rbf-svm": lambda seed: make_pipeline(StandardScaler(), SVC(random_state=seed)),
     "discriminant": lambda seed: LinearDiscriminantAnalysis(),
     "svm": lambda seed: make_pipeline(StandardScaler(), LinearSVC(C=0.01, random_state=seed)),
     "boosting": lambda seed: HistGradientBoostingClassifier(random_state=seed),
@@ -35,6 +38,12 @@ CLASSIFIERS: Mapping[str, Callable[[int], Any]] = {
     "mlp-320": lambda seed: _network(320, "relu", seed),
 }
 """Classifiers by the names of a spec; "logistic" stands for the grid of the spec."""
+
+
+def _lightgbm(seed: int) -> Any:
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(random_state=seed, n_jobs=1, verbose=-1)
 
 
 def _network(units: int, activation: str, seed: int) -> Any:
@@ -53,6 +62,14 @@ class Candidate:
     quantifier: Quantifier
     setting: dict[str, Any] = field(default_factory=dict)
     race: int | None = None
+
+
+@dataclass(frozen=True)
+class Combination:
+    """How the best of each group become one answer: of all, or of the best ones."""
+
+    combine: str = "median"
+    keep: int | None = None
 
 
 def named_method(spec: Spec, name: str) -> MethodSpec:
@@ -98,25 +115,42 @@ def candidates_of(
         network = quantifier.set_params(**settings_of_candidate | parameters)
         return [[Candidate(None, False, network)]]
     held_out = options.get("scoring") == "holdout"
+    members = [(quantifier, dict(options.get("grid", {})), {})]
+    if "quantifiers" in options:
+        members = [_member(method.name, each) for each in options["quantifiers"]]
     groups = []
     for name in options.get("classifiers", [_LOGISTIC]):
-        group = []
-        for classifier, setting in _classifiers(spec, name, options, seed):
-            for settings_of_candidate in ParameterGrid(dict(options.get("grid", {}))):
-                changed = clone(quantifier).set_params(
-                    **_inner(quantifier, settings_of_candidate)
-                )
-                group.append(
+        if name == "lightgbm" and find_spec(name) is None:
+            continue
+        classifiers = _classifiers(spec, name, options, seed)
+        for member, grid, named in members:
+            groups.append(
+                [
                     Candidate(
                         classifier,
                         held_out,
-                        changed,
-                        setting | settings_of_candidate,
+                        clone(member).set_params(**_inner(member, tried)),
+                        named | setting | tried,
                         options.get("race"),
                     )
-                )
-        groups.append(group)
+                    for classifier, setting in classifiers
+                    for tried in ParameterGrid(grid)
+                ]
+            )
     return groups
+
+
+def _member(method: str, table: Mapping[str, Any]) -> tuple[Quantifier, dict[str, Any], Any]:
+    """Quantifier of a committee, its grid, and its name as a setting."""
+    name = table["quantifier"]
+    quantifier = made(MethodSpec(method, name, dict(table.get("parameters", {}))))
+    return quantifier, dict(table.get("grid", {})), {"quantifier": name.rpartition(":")[2]}
+
+
+def combination_of(method: MethodSpec, task: LequaTask) -> Combination:
+    """How a method combines its groups of candidates."""
+    options = method.options | method.options.get("by_task", {}).get(task.name, {})
+    return Combination(options.get("combine", "median"), options.get("keep"))
 
 
 def _around(options: Mapping[str, Any]) -> dict[str, Any]:

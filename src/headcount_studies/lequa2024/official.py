@@ -41,6 +41,7 @@ class Score:
     figures: tuple[Figure, ...]
     closed: Figure | None
     samples: pl.DataFrame
+    bins: Floats | None = None
 
     def to_text(self) -> str:
         """Figures as the official script prints them, one per line."""
@@ -79,13 +80,16 @@ def score(
     """
     import polars as pl
 
-    closed = None
+    closed, by_bin = None, None
     if task.metric == "nmd":
         errors = {"nmd": np.asarray(metrics.nmd(true, estimated))}
         bins = (
             metrics.nmd_by_bin(true, estimated, last_bin_closed=last) for last in (False, True)
         )
-        macro, closed = (_figure("macro-NMD", "Macro-NMD", values) for values in bins)
+        by_bin, of_closed = bins
+        macro, closed = (
+            _figure("macro-NMD", "Macro-NMD", values) for values in (by_bin, of_closed)
+        )
         figures = (_figure("MNMD", "NMD", errors["nmd"]), macro)
     else:
         errors = {
@@ -101,7 +105,7 @@ def score(
             **{f"estimate_{k}": estimated[:, k] for k in range(true.shape[1])},
         }
     )
-    return Score(task, figures, closed, table)
+    return Score(task, figures, closed, table, by_bin)
 
 
 def _figure(name: str, measure: str, values: Floats) -> Figure:

@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headcount import metrics
+from headcount.evaluation.significance import compare
 from headcount_studies.data.lequa import TASKS, LequaTask
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
+from headcount_studies.figures import (
+    Panel,
+    box_panels,
+    line_panels,
+    mean_curves,
+    values_by,
+)
 from headcount_studies.lequa2024.official import (
     PUBLISHED_FILE,
     Score,
     read_published_runs,
     score,
 )
-from headcount_studies.tables import NOTE, agreement, marked_means, paired_errors
+from headcount_studies.tables import BEST, NOTE, agreement, paired_errors
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
 _MOST_POINTS = 1000
+_BINS = 20  # of shares and of shifts in the figures
+_TOP = 5  # methods in a figure
+_LEVELS = 10  # of jaggedness
+_DOMAINS = 10  # levels of the share of a domain
 
 
 def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[Section]:
@@ -37,7 +51,7 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
             continue
         task = TASKS[name]
         scores = _scores(spec, rows, task)
-        tables.append(_errors(rows, task, scores))
+        tables += [_errors(rows, task, scores), *_figures(rows, task, scores)]
         if published is not None and (published / PUBLISHED_FILE).is_file():
             tables.append(_compared(task, scores, published))
         tables.append(_settings(rows, task))
@@ -139,7 +153,15 @@ def _errors(part: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> Se
     methods = list(scores)
     first, second = next(iter(scores.values())).figures
     wide = paired_errors(part, ("dataset", "sample"), methods, task.metric)
-    _, marks = marked_means(wide, "dataset", methods, test="wilcoxon")
+    marked = {first.measure: _marks(wide.select(methods))}
+    if task.metric == "nmd":
+        # Macro-NMD is a mean over bins, so it is tested on them, as in the paper.
+        marked[second.measure] = _marks(
+            pl.DataFrame({name: result.bins for name, result in scores.items()})
+        )
+    else:
+        other = paired_errors(part, ("dataset", "sample"), methods, second.measure.lower())
+        marked[second.measure] = _marks(other.select(methods))
     table = pl.DataFrame(
         {
             "method": methods,
@@ -153,18 +175,153 @@ def _errors(part: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> Se
             ],
         }
     )
-    by_method = {column: mark for (_, column), mark in marks.items()}
     return Section(
         f"{task.name}: errors on the test samples",
-        f"{wide.height:,} samples, ranked by mean {first.measure}. Wilcoxon tests: {NOTE}",
+        f"{wide.height:,} samples, ranked by mean {first.measure}. Wilcoxon tests for either "
+        f"measure: {NOTE}",
         table,
         None,
         {
-            (row, first.measure): by_method[method]
+            (row, measure): of_measure[method]
+            for measure, of_measure in marked.items()
             for row, method in enumerate(methods)
-            if method in by_method
+            if method in of_measure
         },
     )
+
+
+def _marks(errors: pl.DataFrame) -> dict[str, str]:
+    """Mark of each method against the best, by paired errors."""
+    errors = errors.drop_nulls()
+    if errors.height < 2 or errors.width < 2:
+        return {}
+    compared = compare(errors, test="wilcoxon")
+    marks = dict(zip(compared.methods, compared.marks, strict=True))
+    return {name: mark for name, mark in marks.items() if mark} | {compared.best: BEST}
+
+
+def _figures(rows: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> list[Section]:
+    """Figures of the paper for a task, of the facts that the results have."""
+    import polars as pl
+
+    order = pl.Enum(list(scores))
+    rows = rows.filter(pl.col("method").is_in(list(scores))).with_columns(
+        pl.col("method").cast(order)
+    )
+    rows = rows.sort("method", "sample").with_columns(pl.col("method").cast(pl.String))
+    sections = []
+    if "shift" in rows.columns:
+        if task.n_classes == 2:
+            sections.append(_diagonal(rows, task))
+        if task.metric == "rae":
+            sections.append(_by_shift(rows, task))
+    if task.metric == "nmd":
+        sections.append(_by_jaggedness(rows, task, list(scores)))
+    if "domain" in rows.columns and rows["domain"].count():
+        sections += _by_domain(rows, task, scores)
+    return sections
+
+
+def _diagonal(rows: pl.DataFrame, task: LequaTask) -> Section:
+    import polars as pl
+
+    shares = rows.select(
+        "method",
+        pl.col("true").list.get(1),
+        pl.col("estimate").list.get(1).alias("estimated"),
+    )
+    return Section(
+        f"{task.name}: estimated and true shares",
+        "Mean estimate of the positive class by its true share. The point on the dashed "
+        "diagonal is the share in training.",
+        figure=lambda: line_panels(
+            [mean_curves(shares, "", "method", "true", "estimated", bins=_BINS)],
+            1,
+            ("true share of the positive class", "estimated share"),
+            diagonal=True,
+            points=[float(rows["p_train"][0])],
+            width=6.0,
+            height=5.4,
+        ),
+    )
+
+
+def _by_shift(rows: pl.DataFrame, task: LequaTask) -> Section:
+    signed = task.n_classes == 2
+    x = "share of positives in training less that of the sample"
+    return Section(
+        f"{task.name}: errors by shift",
+        "Mean RAE, on a logarithmic axis, by "
+        + (x if signed else "the distance (AE) of the sample from training")
+        + ". Behind the lines, the number of samples.",
+        figure=lambda: line_panels(
+            [mean_curves(rows, "", "method", "shift", "rae", bins=_BINS)],
+            1,
+            (x if signed else "distance from training (AE)", "RAE"),
+            log=True,
+            height=4.6,
+        ),
+    )
+
+
+def _by_jaggedness(rows: pl.DataFrame, task: LequaTask, methods: list[str]) -> Section:
+    import polars as pl
+
+    true = np.array(rows["true"].to_list(), np.float64)
+    top = methods[:_TOP]
+    jagged = rows.with_columns(pl.Series("jaggedness", metrics.jaggedness(true)))
+    jagged = jagged.filter(pl.col("method").is_in(top))
+    # Equal numbers of samples: few distributions are very jagged.
+    ranks = (
+        pl.col("jaggedness").rank("dense") / pl.col("jaggedness").n_unique() * _LEVELS
+    ).ceil()
+    jagged = jagged.with_columns(
+        pl.col("jaggedness").mean().over(ranks.cast(pl.Int32)).alias("level")
+    )
+    return Section(
+        f"{task.name}: errors by jaggedness",
+        f"Mean NMD of the best {len(top)} methods by the jaggedness of the true distribution, "
+        f"in {_LEVELS} groups of equally many samples.",
+        figure=lambda: line_panels(
+            [replace(mean_curves(jagged, "", "method", "level", "nmd"), density=None)],
+            1,
+            ("jaggedness", "NMD"),
+            height=4.2,
+        ),
+    )
+
+
+def _by_domain(rows: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> list[Section]:
+    """Errors by the share of the first domain: of the best, and of PCC beside the first."""
+    import polars as pl
+
+    level = ((pl.col("domain") * _DOMAINS).floor().clip(0, _DOMAINS - 1) + 0.5) / _DOMAINS
+    rows = rows.with_columns(level.round(3).alias("level"))
+    labels = ("share of the first domain (books)", task.metric.upper())
+
+    def drawn(methods: list[str]) -> Callable[[], Figure]:
+        values = values_by(
+            rows.filter(pl.col("method").is_in(methods)), "method", "level", task.metric
+        )
+        return lambda: box_panels([Panel("", values)], 1, labels, height=3.6, log=True)
+
+    top, pair = list(scores)[:_TOP], ["PCC", next(iter(scores))]
+    sections = [
+        Section(
+            f"{task.name}: errors by domain",
+            f"{labels[1]} of the best {len(top)} methods by the share of the first domain.",
+            figure=drawn(top),
+        )
+    ]
+    if pair[0] in scores and pair[1] != pair[0]:
+        sections.append(
+            Section(
+                f"{task.name}: errors by domain of PCC and {pair[1]}",
+                f"{labels[1]} by the share of the first domain, of PCC and the best method.",
+                figure=drawn(pair),
+            )
+        )
+    return sections
 
 
 def _compared(task: LequaTask, scores: dict[str, Score], published: Path) -> Section:

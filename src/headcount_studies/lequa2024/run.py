@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
 from headcount.samples.samples import Samples
+from headcount_studies.datasets import LequaData
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Task, task_seed
-from headcount_studies.lequa2024.candidates import candidates_of
+from headcount_studies.lequa2024.candidates import candidates_of, combination_of
 from headcount_studies.lequa2024.data import load_task
 from headcount_studies.lequa2024.selection import Selected, predict, select
 from headcount_studies.lequa2024.spec import protocol_of
@@ -38,15 +39,38 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
         raise HeadcountError(
             f"task {task.dataset} has no test_prevalences.txt: a study needs the true shares."
         )
-    selected = select(loaded, candidates, protocol_of(spec, seed), progress=False)
+    combinations = {method.name: combination_of(method, loaded.task) for method in methods}
+    selected = select(
+        loaded, candidates, protocol_of(spec, seed), combinations=combinations, progress=False
+    )
     usable = {
         name: selection for name, selection in selected.items() if selection.failure is None
     }
     shares = predict(loaded, loaded.test, usable, progress=False)
+    facts = _facts(loaded)
     return pl.concat(
-        _rows(spec, task, name, selection, samples, shares.get(name))
+        _rows(spec, task, name, selection, samples, shares.get(name)).with_columns(facts)
         for name, selection in selected.items()
     )
+
+
+def _facts(data: LequaData) -> list[pl.Series]:
+    """Of each test sample: shift, share of the first domain if known; and p(1) of training.
+
+    The shift of two classes has a sign: the share of training less that of the sample.
+    """
+    import polars as pl
+
+    true, K = data.test.samples.prevalence, data.task.n_classes
+    assert true is not None
+    prior = np.bincount(data.y, minlength=K) / len(data.y)
+    shift = prior[1] - true[:, 1] if K == 2 else np.abs(prior - true).mean(axis=1)
+    domain = data.first_domain
+    return [
+        pl.Series("shift", shift, pl.Float64),
+        pl.Series("domain", [None] * len(true) if domain is None else domain, pl.Float64),
+        pl.Series("p_train", [float(prior[1])] * len(true), pl.Float64),
+    ]
 
 
 def _rows(

@@ -28,7 +28,7 @@ from headcount.samples.samples import Samples
 from headcount.scores.scorer import Scorer
 from headcount_studies.classifier_grid import quietly, reason
 from headcount_studies.datasets import LequaData, LequaSamples
-from headcount_studies.lequa2024.candidates import Candidate
+from headcount_studies.lequa2024.candidates import Candidate, Combination
 
 Floats = NDArray[np.float64]
 Groups = Mapping[str, Sequence[Sequence[Candidate]]]
@@ -64,6 +64,7 @@ class Selected:
     members: tuple[_Member, ...]
     error: float = float("nan")
     failure: str | None = None
+    combine: str = "median"
 
     @property
     def setting(self) -> str:
@@ -80,6 +81,7 @@ def select(
     methods: Groups,
     protocol: Protocol,
     *,
+    combinations: Mapping[str, Combination] | None = None,
     n_jobs: int = 1,
     progress: bool | None = None,
 ) -> dict[str, Selected]:
@@ -89,6 +91,7 @@ def select(
     X = encoder(data.X)
     units = _units(methods)
     several = any(len(group) > 1 for groups in methods.values() for group in groups)
+    several |= any(how.keep is not None for how in (combinations or {}).values())
     networks = any(unit.trains_networks for unit in units)
     dev = _dev(data, encoder) if several or networks else None
     work = joblib.Parallel(n_jobs=min(n_jobs, len(units)), return_as="generator")(
@@ -103,7 +106,12 @@ def select(
         for place, problem in problems.items():
             failures.setdefault(place[0], problem)
     selections = {
-        name: _selected(name, [best.get((name, i)) for i in range(len(groups))], failures)
+        name: _selected(
+            name,
+            [best.get((name, i)) for i in range(len(groups))],
+            failures,
+            (combinations or {}).get(name, Combination()),
+        )
         for name, groups in methods.items()
     }
     return selections | _median_errors(data, selections, measure, protocol.n_dev)
@@ -140,7 +148,7 @@ def predict(
                     member.quantifier.predict_many(scored[member.key], samples)
                     for member in selection.members
                 ]
-                shares[name][rows] = _median(np.stack(answers))
+                shares[name][rows] = _COMBINED[selection.combine](np.stack(answers))
             done += len(samples)
     return shares
 
@@ -398,12 +406,18 @@ def _scored(scorer: Any, X: Any) -> Any:
 
 
 def _selected(
-    name: str, members: Sequence[_Member | None], failures: Mapping[str, str]
+    name: str,
+    members: Sequence[_Member | None],
+    failures: Mapping[str, str],
+    how: Combination,
 ) -> Selected:
     usable = tuple(member for member in members if member is not None)
     if len(usable) < len(members):
         return Selected(usable, failure=failures.get(name, "no setting could be used"))
-    return Selected(usable, float(np.mean([member.error for member in usable])))
+    if how.keep is not None:
+        usable = tuple(sorted(usable, key=_error)[: how.keep])
+    error = float(np.mean([member.error for member in usable]))
+    return Selected(usable, error, combine=how.combine)
 
 
 def _median(parts: Floats) -> Floats:
@@ -413,6 +427,13 @@ def _median(parts: Floats) -> Floats:
     middle = np.median(parts, axis=0)
     total = middle.sum(axis=1, keepdims=True)
     return np.where(total > 0, middle / np.where(total > 0, total, 1), parts.mean(axis=0))
+
+
+def _mean(parts: Floats) -> Floats:
+    return np.asarray(parts.mean(axis=0))
+
+
+_COMBINED = {"median": _median, "mean": _mean}
 
 
 def _plain(value: Any) -> str:

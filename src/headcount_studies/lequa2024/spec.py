@@ -19,7 +19,10 @@ from headcount_studies.lequa2024.selection import Protocol
 _SHARED = "shared"
 _PROTOCOL = ("folds", "holdout", "max_iter")
 _SELECTION = ("C", "class_weight", "n_dev")
-_CHANGED = ("classifiers", "C", "class_weight", "parameters", "grid", "scoring", "race")
+_CHANGED = (
+    "classifiers", "C", "class_weight", "parameters", "grid", "scoring", "race", "quantifiers",
+    "combine", "keep",
+)  # fmt: skip
 _OPTIONS = ("inside", "around", "tasks", "by_task", "needs", *_CHANGED)
 
 
@@ -65,6 +68,13 @@ def _check_options(method: str, options: dict[str, Any], allowed: tuple[str, ...
     for name in options.get("classifiers", ()):
         check_known("classifier", name, ["logistic", *CLASSIFIERS])
     check_known("scoring", options.get("scoring", "folds"), ("folds", "holdout"))
+    check_known("combine", options.get("combine", "median"), ("median", "mean"))
+    check_count("keep", options.get("keep", 1))
+    for table in options.get("quantifiers", ()):
+        where = f"quantifiers of {method!r}"
+        check_keys(where, table, ("quantifier", "parameters", "grid"))
+        if "quantifier" not in table:
+            raise HeadcountError(f"an entry of {where} has no 'quantifier': name one.")
     for name in options.get("tasks", ()):
         check_known("task of LeQua", name, TASKS)
 
@@ -92,6 +102,12 @@ def _groups(spec: Spec, dataset: str) -> dict[str, list[MethodSpec]]:
     """Methods by task of the study: those on the grid of the spec are one group."""
     groups: dict[str, list[MethodSpec]] = {}
     for method in methods_of(spec, TASKS[dataset]):
-        own_settings = {"classifiers", "by_task", "C", "needs"} & method.options.keys()
+        own_settings = {
+            "classifiers",
+            "by_task",
+            "C",
+            "needs",
+            "quantifiers",
+        } & method.options.keys()
         groups.setdefault(method.name if own_settings else _SHARED, []).append(method)
     return groups

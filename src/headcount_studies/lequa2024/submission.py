@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 from headcount.errors import HeadcountError
 from headcount_studies.datasets import LequaData
 from headcount_studies.engine.spec import MethodSpec, Spec, read_spec
-from headcount_studies.lequa2024.candidates import candidates_of, methods_of, named_method
+from headcount_studies.lequa2024.candidates import (
+    candidates_of,
+    combination_of,
+    methods_of,
+    named_method,
+)
 from headcount_studies.lequa2024.selection import predict, select
 from headcount_studies.lequa2024.spec import protocol_of
 
@@ -51,7 +56,15 @@ def make_submissions(
             )
         spec, methods = _without_grids(spec, methods)
     groups = {method.name: candidates_of(spec, method, data.task, seed) for method in methods}
-    selections = select(data, groups, protocol_of(spec, seed), n_jobs=n_jobs, progress=progress)
+    combinations = {method.name: combination_of(method, data.task) for method in methods}
+    selections = select(
+        data,
+        groups,
+        protocol_of(spec, seed),
+        combinations=combinations,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
     usable = {
         name: selection for name, selection in selections.items() if selection.failure is None
     }

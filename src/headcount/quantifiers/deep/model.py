@@ -133,6 +133,7 @@ class TrainingSettings:
     learning_rate: float
     device: str
     mixes: bool = False
+    alignment: float = 0.0
 
 
 def check_budget(budget: Any) -> float | None:

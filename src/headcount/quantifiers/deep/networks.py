@@ -624,11 +624,30 @@ def _error(
     """Loss of a batch; half of it that of mixtures, if there are any."""
     vectors = network.vectors(inputs)
     error = loss(shares, network.shares(vectors, estimates), settings.size)
+    if settings.alignment:
+        branches = vectors.unflatten(1, (network.pool.branches, -1)).transpose(0, 1)
+        error = error + settings.alignment * alignment(branches)
     if not settings.mixes:
         return error
     mixed, mixed_shares = mixtures(vectors, shares, _MIXTURES)
     none = estimates.new_empty(_MIXTURES, 0, shares.shape[1])
     return 0.5 * (error + loss(mixed_shares, network.shares(mixed, none), settings.size))
+
+
+def alignment(branches: Tensor) -> Tensor:
+    """Mean linear centred kernel alignment of two branches, of shape (branches, bags, width).
+
+    1 if all describe the bags alike up to rotation and scale, 0 for branches that have nothing
+    in common.
+    """
+    if len(branches) < 2:
+        return branches.new_zeros(())
+    centred = branches - branches.mean(1, keepdim=True)
+    kernels = (centred @ centred.mT).flatten(1)
+    kernels = kernels / kernels.norm(dim=1, keepdim=True).clamp_min(1e-12)
+    products = kernels @ kernels.mT
+    n = len(branches)
+    return (products.sum() - products.trace()) / (n * (n - 1))
 
 
 def mixtures(vectors: Tensor, shares: Tensor, number: int) -> tuple[Tensor, Tensor]:

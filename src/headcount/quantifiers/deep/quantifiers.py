@@ -15,6 +15,7 @@ from headcount._support.parameters import (
     check_choice,
     check_count,
     check_counts,
+    check_not_negative,
     check_positive,
     check_share,
 )
@@ -93,6 +94,7 @@ class NetworkQuantifier(Quantifier):
             patience=None if patience is None else check_count("patience", patience),
             learning_rate=check_positive("learning_rate", self._rate()),
             device=check_device(self.device, type(self).__name__),
+            alignment=self._alignment(),
         )
         dropout = check_share("dropout", self.dropout)
         if dropout == 1:
@@ -116,6 +118,10 @@ class NetworkQuantifier(Quantifier):
         if self.learning_rate is not None:
             return self.learning_rate
         return CAREFUL_RATE if self.estimates else self.plain_rate
+
+    def _alignment(self) -> float:
+        """Weight in the loss of the alignment between branches, of networks that have any."""
+        return 0.0
 
     def _methods(self) -> list[Quantifier]:
         """Unfitted methods whose estimates the head is given."""
@@ -401,6 +407,9 @@ class GMNet(NetworkQuantifier):
         Number of coordinates of a point.
     hidden : int, default=32
         Size of the hidden layer of a branch.
+    alignment : float, default=0.0
+        Weight in the loss of the mean centred kernel alignment of two branches, between 0 and
+        1. With a positive weight branches learn to describe samples differently.
 
     Examples
     --------
@@ -416,6 +425,7 @@ class GMNet(NetworkQuantifier):
     gaussians: Any = 48
     dimensions: Any = 4
     hidden: Any = 32
+    alignment: Any = 0.0
 
     plain_rate: ClassVar[float] = 1e-2
     info: ClassVar = _info(
@@ -430,6 +440,9 @@ class GMNet(NetworkQuantifier):
             check_count("dimensions", self.dimensions),
             check_count("hidden", self.hidden),
         )
+
+    def _alignment(self) -> float:
+        return check_not_negative("alignment", self.alignment)
 
 
 @_documented
