@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +63,22 @@ _LAYOUTS = {
         "texts of the collections, as far as their publishers share them; the paper's vectors, "
         "without texts: https://zenodo.org/records/4255764",
         ("dataset", "split", "label", "text"),
+    ),
+    ".feature.txt": FileLayout(
+        "Vectors of tweets in the svmlight format: class, then index:value. Unzip the "
+        "publisher's file here.",
+        "https://zenodo.org/records/4255764, or headcount_studies.datasets.fetch('tweets')",
+    ),
+    "amazon_books_electronics.parquet": FileLayout(
+        f"{_PARQUET} text, stars (1 to 5), category (books, electronics). A CSV with these "
+        "columns, .csv or .csv.gz, is read as well.",
+        "the paper's reviews, https://zenodo.org/records/8421611, in one table",
+        ("text", "stars", "category"),
+    ),
+    "amazon_books_electronics.csv": FileLayout(
+        "CSV with the columns text, stars (1 to 5), category (books, electronics).",
+        "the paper's reviews, https://zenodo.org/records/8421611, in one table",
+        ("text", "stars", "category"),
     ),
     "amazon_5cat_small.parquet": FileLayout(
         f"{_PARQUET} reviewText, overall (1 to 5).",
@@ -126,7 +144,7 @@ def needed_files(spec: Spec, data: Path | None) -> list[NeededFile]:
 
 def _layout(path: Path) -> FileLayout:
     for ending, layout in _LAYOUTS.items():
-        if path.name.endswith(ending):
+        if path.name.endswith(ending) or path.name.endswith(f"{ending}.gz"):
             return layout
     return FileLayout("A table of your own, as the spec describes it.", "you")
 
@@ -137,11 +155,30 @@ def _status(path: Path, layout: FileLayout) -> str:
 
     if not path.is_file():
         return "missing"
-    if path.suffix != ".parquet":
-        return "there" if path.stat().st_size else "damaged: it is empty"
+    if not path.stat().st_size:
+        return "damaged: it is empty"
+    if path.name.endswith(".feature.txt"):
+        return _status_of_vectors(path)
+    if path.suffix != ".parquet" and not layout.columns:
+        return "there"
     try:
-        columns = pl.read_parquet_schema(path)
+        if path.suffix == ".parquet":
+            columns: Iterable[str] = pl.read_parquet_schema(path)
+        else:
+            columns = pl.read_csv(path, n_rows=1).columns
     except (OSError, pl.exceptions.PolarsError):
-        return "damaged: it is not a Parquet file"
+        kind = "a Parquet file" if path.suffix == ".parquet" else "a table in CSV"
+        return f"damaged: it is not {kind}"
     lacking = [name for name in layout.columns if name not in columns]
     return f"damaged: it has no column {lacking[0]!r}" if lacking else "there"
+
+
+_VECTOR = re.compile(rb"[+-]?\d+(\.\d*)?( +\d+:\S+)* *\r?\n?")
+
+
+def _status_of_vectors(path: Path) -> str:
+    with open(path, "rb") as file:
+        first = file.readline()
+    return (
+        "there" if _VECTOR.fullmatch(first) else "damaged: line 1 is not in svmlight's format"
+    )

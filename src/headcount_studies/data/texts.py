@@ -132,6 +132,9 @@ def _out_of_five(rating: float) -> int:
 
 
 REVIEWS = {
+    "amazon_books_electronics": _Source(
+        "text", "stars", "category", ("books", "electronics"), ("books",)
+    ),
     "amazon_5cat_small": _Source("reviewText", "overall"),
     "amazon_blitzer": _Source("text", "rating", "domain", ("media", "goods"), ("books", "dvd")),
     "womens_clothing_reviews": _Source(
@@ -159,6 +162,12 @@ TWEETS = (
 """Collections of tweets."""
 
 
+def reviews_file(name: str, data: Path) -> Path:
+    """File of reviews: Parquet, or CSV, plain or compressed, where there is such a one."""
+    paths = [data / f"{name}.{ending}" for ending in ("parquet", "csv", "csv.gz")]
+    return next((path for path in paths if path.is_file()), paths[0])
+
+
 @lru_cache(maxsize=4)
 def load_reviews(name: str, data: Path) -> Reviews:
     """Load reviews by name. Repeated ones and those without a text or group are left out."""
@@ -166,14 +175,23 @@ def load_reviews(name: str, data: Path) -> Reviews:
 
     source = _known(name, REVIEWS)
     columns = [column for column in (source.text, source.stars, source.group) if column]
-    table = pl.read_parquet(data_file(data, f"{name}.parquet"), columns=columns).drop_nulls()
+    path = data_file(data, reviews_file(name, data).name)
+    read = pl.read_parquet if path.suffix == ".parquet" else pl.read_csv
+    try:
+        table = read(path, columns=columns).drop_nulls()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise HeadcountError(
+            f"{str(path)!r} cannot be read ({str(error).splitlines()[0]}): it must have the "
+            f"columns {', '.join(columns)}."
+        ) from None
     table = table.filter(pl.col(source.text).str.strip_chars() != "")
     table = table.unique(source.text, keep="first", maintain_order=True)
     stars = [source.stars_of(rating) for rating in table[source.stars].to_list()]
     texts = np.array(table[source.text].to_list(), dtype=object)
     groups = None
     if source.group and source.pair:
-        first = table[source.group].is_in(source.first).to_numpy()
+        lowered = [group.lower() for group in source.first]
+        first = table[source.group].str.to_lowercase().is_in(lowered).to_numpy()
         groups = np.where(first, *source.pair)
     return Reviews(name, texts, np.array(stars, np.int64), groups, source.pair)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headcount.shift.experiments import ShiftExperiment
-from headcount_studies.data.texts import Words, count_words, load_reviews
+from headcount_studies.data.texts import Words, count_words, load_reviews, reviews_file
 from headcount_studies.dataset_shift.spec import make_protocol
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Task
@@ -17,7 +17,7 @@ from headcount_studies.engine.task import Task
 
 def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
     """File of a collection of reviews."""
-    return [data / f"{dataset}.parquet"]
+    return [reviews_file(dataset, data)]
 
 
 def describe(spec: Spec, dataset: str, data: Path) -> list[dict[str, Any]]:

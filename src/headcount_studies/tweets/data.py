@@ -15,19 +15,24 @@ from headcount.evaluation.search import LabelledPool, Split, labelled
 from headcount.samples.protocols import APP
 from headcount.samples.samples import Samples
 from headcount_studies.data.texts import TWEETS_FILE, Tweets, Words, count_words, load_tweets
+from headcount_studies.data.vectors import Vectors, load_tweet_vectors, vector_files
 from headcount_studies.engine.spec import Spec
+from headcount_studies.tweets.spec import has_vectors
 
 CLASSES = ("negative", "neutral", "positive")
 
 
 def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
-    """File of a collection: all are in one."""
+    """Files of a collection: texts of all are in one, vectors have one per part."""
+    if has_vectors(spec):
+        return [data / file for file in vector_files(dataset).values()]
     return [data / TWEETS_FILE]
 
 
 def describe(spec: Spec, dataset: str, data: Path) -> list[dict[str, Any]]:
     """Numbers of tweets of a collection, shares of its classes, and shift of its test set."""
-    labels, parts = load_tweets(dataset, data).labels, load_tweets(dataset, data).parts
+    tweets = _tweets(dataset, data, has_vectors(spec))[0]
+    labels, parts = tweets.labels, tweets.parts
     shares = {
         part: np.array([(labels[rows] == name).mean() for name in CLASSES[::-1]])
         for part, rows in (("L", parts != "test"), ("U", parts == "test"))
@@ -55,7 +60,7 @@ class TweetCollection:
     """A collection of tweets in three parts: training, validation and test."""
 
     tweets: Tweets
-    words: Words
+    words: Words | Vectors
 
     def training_and_test(self, least: int) -> tuple[Any, NDArray[Any], Any, NDArray[Any]]:
         """Items and labels of training and validation, then items and labels of the test."""
@@ -78,10 +83,16 @@ class TweetCollection:
 
 
 @lru_cache(maxsize=2)
-def load_collection(dataset: str, data: Path) -> TweetCollection:
-    """Read a collection and count its words."""
+def load_collection(dataset: str, data: Path, vectors: bool = False) -> TweetCollection:
+    """Read a collection and count its words, or read its vectors."""
+    return TweetCollection(*_tweets(dataset, data, vectors, counted=True))
+
+
+def _tweets(dataset: str, data: Path, vectors: bool, *, counted: bool = False) -> Any:
+    if vectors:
+        return load_tweet_vectors(dataset, data)
     tweets = load_tweets(dataset, data)
-    return TweetCollection(tweets, count_words(tweets.texts))
+    return tweets, count_words(tweets.texts) if counted else None
 
 
 def draw_samples(spec: Spec, labels: NDArray[Any], given: dict[str, Any], seed: int) -> Samples:

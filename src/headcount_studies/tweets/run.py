@@ -30,7 +30,7 @@ from headcount_studies.tweets.data import (
     draw_samples,
     load_collection,
 )
-from headcount_studies.tweets.spec import metrics_of, settings_of
+from headcount_studies.tweets.spec import has_vectors, metrics_of, settings_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,7 +40,7 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     """Results of some methods on the test samples of a collection."""
     import polars as pl
 
-    collection = load_collection(task.dataset, data)
+    collection = load_collection(task.dataset, data, has_vectors(spec))
     methods = [method for method in spec.methods if method.name in task.settings["methods"]]
     # The same for all tasks of a collection, so that methods can be compared by sample.
     seed = task_seed(spec.seed, task.dataset)

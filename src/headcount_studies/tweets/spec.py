@@ -11,6 +11,7 @@ from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
 from headcount_studies.classifier_grid import is_installed, made, shares_classifier
 from headcount_studies.data.texts import TWEETS
+from headcount_studies.data.vectors import VECTOR_TWEETS
 from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known
 from headcount_studies.engine.task import Task
 
@@ -27,6 +28,11 @@ def settings_of(spec: Spec, method: MethodSpec) -> tuple[dict[str, Any], ...]:
     return tuple({"C": float(C)} for C in method.options.get("C", spec.selection["C"]))
 
 
+def has_vectors(spec: Spec) -> bool:
+    """True if the study reads the paper's vectors, instead of texts."""
+    return bool(spec.protocol.get("source") == "vectors")
+
+
 def metrics_of(spec: Spec, method: MethodSpec) -> tuple[str, ...]:
     """Metrics that the setting of a method is selected by, each separately."""
     return tuple(method.options.get("chosen_by", spec.metrics))
@@ -34,15 +40,18 @@ def metrics_of(spec: Spec, method: MethodSpec) -> tuple[str, ...]:
 
 def check(spec: Spec) -> None:
     """Refuse, in one sentence, a spec that cannot be run."""
+    check_known("source", spec.protocol.get("source", "texts"), ("texts", "vectors"))
     for dataset in spec.datasets:
-        check_known("collection of tweets", dataset, TWEETS)
+        known = VECTOR_TWEETS if has_vectors(spec) else TWEETS
+        check_known("collection of tweets", dataset, known)
     for metric in spec.metrics:
         check_measure(metric)
     for where, settings, keys in (
         ("[protocol]", spec.protocol, _PROTOCOL),
         ("[selection]", spec.selection, _SELECTION),
     ):
-        check_keys(where, settings, keys)
+        optional = ("source",) if where == "[protocol]" else ()
+        check_keys(where, settings, (*keys, *optional))
         for key in keys:
             if key not in settings:
                 raise HeadcountError(f"{where} has no {key!r}: add it.")
