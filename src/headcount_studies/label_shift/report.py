@@ -1,0 +1,219 @@
+"""Report: errors of the weights and gains of accuracy, compared with the published medians."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headcount.plots._style import method_styles
+from headcount_studies.comparison.figures import best_marks
+from headcount_studies.engine.spec import Spec
+from headcount_studies.engine.task import Section
+from headcount_studies.label_shift.spec import data_of
+from headcount_studies.tables import rank_correlation
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+_FILE = "label_shift_networks.csv"
+_CONDITION = ("shift", "alpha", "n")
+_ESTIMATORS = {"em": "EM", "bbse": "BBSE", "rlls": "RLLS"}
+
+
+def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[Section]:
+    """Tables for each set of images, and the comparison with the paper."""
+    import polars as pl
+
+    results = results.with_columns(pl.col("dataset").str.split("_").list.first().alias("data"))
+    tables = []
+    theirs = _published(published)
+    for data in dict.fromkeys(map(data_of, spec.datasets)):
+        rows = results.filter(pl.col("data") == data)
+        if rows["mse_weights"].count():
+            medians = _medians(rows)
+            tables += [_errors(spec, medians, data), _gains(spec, medians, data)]
+            if theirs is not None:
+                tables += _compared(spec, medians, theirs.filter(data=data), data)
+    return [*tables, _runs(spec, results)]
+
+
+def _medians(rows: pl.DataFrame) -> pl.DataFrame:
+    """Medians over networks and trials by condition and method."""
+    import polars as pl
+
+    return rows.group_by(*_CONDITION, "method", maintain_order=True).agg(
+        pl.col("mse_weights", "gain_accuracy").median(), pl.len().alias("trials")
+    )
+
+
+def _wide(spec: Spec, medians: pl.DataFrame, value: str) -> pl.DataFrame:
+    import polars as pl
+
+    named = medians.with_columns(_condition().alias("condition"))
+    wide = named.pivot("condition", index="method", values=value, maintain_order=True)
+    order = pl.DataFrame({"method": [method.name for method in spec.methods]})
+    return order.join(wide, on="method", how="inner", maintain_order="left")
+
+
+def _condition() -> pl.Expr:
+    import polars as pl
+
+    return pl.format("{} {}, n = {}", "shift", "alpha", "n")
+
+
+def _errors(spec: Spec, medians: pl.DataFrame, data: str) -> Section:
+    table = _wide(spec, medians, "mse_weights")
+    return Section(
+        f"Errors of the weights: {data}",
+        "Median over networks and trials of the mean squared error of the weights, the shares "
+        "of a sample divided by those of the source; the lowest of each column in bold.",
+        table,
+        marks=best_marks(table, table.columns[1:], axis=0),
+    )
+
+
+def _gains(spec: Spec, medians: pl.DataFrame, data: str) -> Section:
+    table = _wide(spec, medians, "gain_accuracy")
+    negative = table.select("method", *(-table[name] for name in table.columns[1:]))
+    return Section(
+        f"Gains of accuracy: {data}",
+        "Median gain of the accuracy of predictions by adapting them with the weights; the "
+        "highest of each column in bold.",
+        table,
+        marks=best_marks(negative, table.columns[1:], axis=0),
+    )
+
+
+def _published(published: Path | None) -> pl.DataFrame | None:
+    """Published medians with the names of methods of the spec."""
+    import polars as pl
+
+    if published is None or not (published / _FILE).is_file():
+        return None
+    table = pl.read_csv(published / _FILE)
+    parts = table["estimator"].str.split("-")
+    names = [
+        " ".join(
+            [
+                _ESTIMATORS.get(words[0], words[0]),
+                *words[1:],
+                *([] if calibration == "None" else [calibration]),
+            ]
+        )
+        for words, calibration in zip(parts, table["calibration"], strict=True)
+    ]
+    return table.with_columns(pl.Series("method", names))
+
+
+def _compared(
+    spec: Spec, medians: pl.DataFrame, theirs: pl.DataFrame, data: str
+) -> list[Section]:
+    """Ratios to the published errors, of other sizes to those of the nearest published one."""
+    import polars as pl
+
+    if theirs.is_empty():
+        return []
+    sizes = sorted(theirs["n"].unique())
+    nearest = {n: min(sizes, key=lambda size: abs(size - n)) for n in medians["n"].unique()}
+    pairs = medians.with_columns(
+        pl.col("n").replace_strict(nearest, return_dtype=pl.Int64).alias("published_n"),
+        pl.col("alpha").cast(pl.Float64),
+    ).join(
+        theirs.select(
+            "method", "shift", "median_mse_weights", "median_gain_accuracy",
+            pl.col("alpha").cast(pl.Float64), pl.col("n").alias("published_n"),
+        ),
+        on=["method", "shift", "alpha", "published_n"],
+    )  # fmt: skip
+    if pairs.is_empty():
+        return []
+    ratio = pl.col("mse_weights") / pl.col("median_mse_weights")
+    gained = pl.col("gain_accuracy") - pl.col("median_gain_accuracy")
+    order = pl.DataFrame({"method": [method.name for method in spec.methods]})
+    by_method = pairs.group_by("method").agg(
+        pl.len().alias("conditions"),
+        ratio.median().alias("error, ours / published"),
+        gained.median().alias("gain, ours - published"),
+    )
+    table = order.join(by_method, on="method", how="inner", maintain_order="left")
+    others = {n: size for n, size in nearest.items() if n != size}
+    notes = [f"n = {n:,} is compared with the published n = {m:,}." for n, m in others.items()]
+    return [
+        Section(
+            f"Compared with the paper: {data}",
+            " ".join(
+                [
+                    "Medians over the conditions. Networks are others than the paper's, so "
+                    "levels differ; the order of the methods can be compared.",
+                    _correlations(pairs),
+                    *notes,
+                ]
+            ),
+            table,
+            lambda: _figure(pairs),
+        )
+    ]
+
+
+def _correlations(pairs: pl.DataFrame) -> str:
+    """Rank correlation of the methods' errors, by condition."""
+    correlations = []
+    for (shift, alpha, n), part in pairs.group_by(*_CONDITION, maintain_order=True):
+        ours, theirs = (
+            dict(part.select("method", name).iter_rows())
+            for name in ("mse_weights", "median_mse_weights")
+        )
+        correlation = rank_correlation(ours, theirs)
+        if correlation is not None:
+            correlations.append(f"{shift} {alpha:g}, n = {n:,}: {correlation:.2f}")
+    return (
+        f"Rank correlation of the methods' errors: {'; '.join(correlations)}."
+        if correlations
+        else ""
+    )
+
+
+def _figure(pairs: pl.DataFrame) -> Figure:
+    """Our median errors against the published ones, a colour per estimator."""
+    import polars as pl
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 4.5), layout="constrained")
+    ax = figure.add_subplot()
+    estimators = pairs["method"].str.split(" ").list.first()
+    styles = method_styles(list(dict.fromkeys(estimators)))
+    for name, style in styles.items():
+        part = pairs.filter(estimators == name)
+        ax.scatter(
+            part["median_mse_weights"], part["mse_weights"], s=14, alpha=0.7,
+            color=style.colour, label=name, linewidth=0,
+        )  # fmt: skip
+    values = pairs.select(pl.col("median_mse_weights", "mse_weights")).to_numpy()
+    ends = values.min() / 1.5, values.max() * 1.5
+    ax.plot(ends, ends, color="0.6", linewidth=0.8)
+    ax.set(
+        xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal",
+        xlabel="published median error of the weights", ylabel="our median error",
+    )  # fmt: skip
+    ax.legend(frameon=False)
+    return figure
+
+
+def _runs(spec: Spec, results: pl.DataFrame) -> Section:
+    import polars as pl
+
+    table = results.group_by("data", "n", maintain_order=True).agg(
+        pl.col("dataset").n_unique().alias("networks"),
+        pl.struct("dataset", "trial").n_unique().alias("trials"),
+        pl.struct("shift", "alpha").n_unique().alias("shifts"),
+        pl.len().alias("results"),
+        pl.col("failure").count().alias("failed"),
+    )
+    return Section(
+        "Experiments",
+        f"{len(spec.methods)} methods. The source of a trial comes from one half of the images "
+        "of a network, samples from the other; the paper has sets of images for each, and 100 "
+        "trials.",
+        table,
+    )
