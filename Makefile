@@ -69,6 +69,7 @@ docs-images: $(VENV)/.demo-stamp  ## Renew the pictures in docs/images
 	$(BIN)/headcount demo headcount-demo
 	cp headcount-demo/*.png docs/images
 	$(BIN)/python docs/make_gallery.py
+	$(BIN)/python docs/make_shift.py
 
 bench:  ## Speed and error compared with other libraries (about an hour; makes .venv-bench)
 	$(PYTHON) benchmarks/versus_peers.py $(ARGS)

@@ -87,6 +87,17 @@ class Results:
             if row[column] == wanted and row[number] is not None
         )
 
+    def mean(self, title: str, column: str) -> float:
+        """Mean of a column."""
+        return statistics.fmean(self.column(title, column))
+
+    def published(self, task: str, run: str, column: str) -> str:
+        """A published number of a task of LeQua."""
+        table = self.section(f"{task}: compared with the published results")
+        rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+        (number,) = (row[column] for row in rows if row["run"] == run and row["kind"] != "ours")
+        return written(number, 3)
+
     def share(self, title: str, column: str, wanted: Any) -> str:
         """How many entries of a column have a value: "3 of 4"."""
         values = self.column(title, column)

@@ -19,6 +19,7 @@ from headcount_studies.engine.task import Task
 from headcount_studies.tweets import data as module
 from headcount_studies.tweets import experiment
 from headcount_studies.tweets import run as running
+from headcount_studies.tweets.earlier import METHODS, earlier_ranks
 
 LABELS = ("negative", "neutral", "positive")
 MACHINE = MethodSpec(
@@ -253,3 +254,69 @@ def test_a_metric_is_added_to_the_report(spec: Spec) -> None:
     assert table is not None
     chosen = added.filter((pl.col("chosen_by") == "ae") & (pl.col("method") == "CC"))
     assert table["CC"][0] == pytest.approx(chosen["nkld"].mean())
+
+
+@pytest.mark.usefixtures("made_up")
+def test_report_has_the_papers_tables_and_figures(spec: Spec) -> None:
+    rows = pl.concat([rows_of(spec, task, Path()) for task in tasks_of(spec).values()])
+    sections = {part.title: part for part in experiment.sections(spec, rows, None)}
+    shares, bias = sections["Estimated and true shares"], sections["Bias by class"]
+    assert shares.figure is not None
+    assert bias.figure is not None
+    panels = [ax for ax in shares.figure().axes if ax.get_title()]
+    assert [ax.get_title() for ax in panels[:2]] == [
+        "positive, selected by AE", "positive, selected by RAE",
+    ]  # fmt: skip
+    assert len(panels) == 3 * 2
+    assert len([ax for ax in bias.figure().axes if ax.get_title()]) == 3 * 2
+    assert bias.table is not None
+    one = rows.filter((pl.col("method") == "CC") & (pl.col("chosen_by") == "rae"))
+    error = (one["estimated"].list.get(0) - one["true"].list.get(0)).mean()
+    row = bias.table.filter(pl.col("class") == "negative, selected by RAE")
+    assert row["CC"][0] == pytest.approx(error)
+    rae = sections["RAE by collection"].figure
+    assert rae is not None
+    assert rae().axes[0].get_yscale() == "log"
+
+
+def test_ranks_are_put_beside_those_of_the_earlier_study(spec: Spec) -> None:
+    assert earlier_ranks("ae")["sst"] == dict(
+        zip(METHODS, (2, 5, 1, 8, 3, 6, 4, 7), strict=True)
+    )
+    assert earlier_ranks("rae")["gasp"]["SVM(KLD)"] == 1
+    assert earlier_ranks("nkld") == {}
+    for metric in ("ae", "rae"):
+        ranks = earlier_ranks(metric).values()
+        assert all(sorted(of.values()) == list(range(1, 9)) for of in ranks)
+    # The paper's mean ranks of the earlier study.
+    means = [np.mean([of[name] for of in earlier_ranks("ae").values()]) for name in METHODS]
+    assert np.round(means, 1).tolist() == [4.8, 3.6, 1.7, 3.4, 5.5, 7.1, 4.4, 5.5]
+    wide = replace(spec, datasets=("semeval2013", "hcr"))
+    sections = {part.title: part for part in experiment.sections(wide, results(wide), None)}
+    table = sections["Ranks by AE, beside the earlier study"].table
+    assert table is not None
+    assert table["CC"].to_list() == ["1 (7)", "1 (5)", "1.0 (6.0)"]
+
+
+def test_a_store_without_an_answer_is_reported(spec: Spec) -> None:
+    failed = results(spec).with_columns(
+        pl.lit("broken").alias("failure"),
+        pl.lit(None, pl.Float64).alias("ae"),
+        pl.lit(None, pl.Float64).alias("rae"),
+        pl.lit(None, pl.List(pl.Float64)).alias("true"),
+        pl.lit(None, pl.List(pl.Float64)).alias("estimated"),
+    )
+    (only,) = experiment.sections(spec, failed, None)
+    assert only.title == "Failures"
+
+
+def test_collections_are_described(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
+    collection = tweets()
+    monkeypatch.setattr(module, "load_tweets", lambda name, data: collection)
+    (row,) = experiment.describe(spec, "hcr", Path())
+    test = collection.parts == "test"
+    assert row["test"] == test.sum()
+    assert row["total"] == len(test)
+    positive = collection.labels == "positive"
+    assert row["positive, U"] == pytest.approx(positive[test].mean(), abs=1e-4)
+    assert row["positive, L"] == pytest.approx(positive[~test].mean(), abs=1e-4)

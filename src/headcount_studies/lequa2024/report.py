@@ -316,8 +316,8 @@ def _by_domain(rows: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) ->
     if pair[0] in scores and pair[1] != pair[0]:
         sections.append(
             Section(
-                f"{task.name}: errors by domain of PCC and {pair[1]}",
-                f"{labels[1]} by the share of the first domain, of PCC and the best method.",
+                f"{task.name}: errors by domain of PCC and the best",
+                f"{labels[1]} by the share of the first domain, of PCC and {pair[1]}.",
                 figure=drawn(pair),
             )
         )

@@ -128,6 +128,8 @@ def _shares(spec: Spec, results: pl.DataFrame) -> list[Section]:
         for metric in metrics
     }
     parts = {key: part for key, part in parts.items() if part.height}
+    if not parts:
+        return []
     titles = {(name, by): f"{name}, selected by {by.upper()}" for name, by in parts}
     bias = [
         (titles[key], method, float(error))
