@@ -5,6 +5,7 @@ import io
 import subprocess
 import sys
 import zipfile
+from time import process_time
 
 import polars as pl
 import pyarrow as pa
@@ -307,3 +308,14 @@ def test_reading_from_a_pipe_that_is_no_table_fails(tmp_path):
     subprocess.run(["ln", "-s", "/nowhere", path], check=True)
     with pytest.raises(HeadcountError, match="no file"):
         open_table(path)
+
+
+def test_very_many_columns_are_opened_soon(tmp_path):
+    names = [f"c{j}" for j in range(50_000)]
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join([",".join(names), *[",".join(["1"] * 50_000)] * 2]) + "\n")
+    start = process_time()
+    table = open_table(path)
+    table.require(names, "which we want")
+    assert table.count_rows() == 2
+    assert process_time() - start < 8

@@ -14,23 +14,25 @@ from headcount.tables.preparation import Preparation
 _ERRORS_LEFT = 0.02
 # Fewest labelled items and most that are looked at; fewest of each value of a category.
 _FEWEST, _MOST, _FEWEST_OF_VALUE = 40, 5000, 4
-_MOST_NAMES = 3
+_MOST_NAMES, _MOST_COLUMNS = 3, 300
 
 
 def leak_note(labelled: LabelledItems, preparation: Preparation) -> str:
-    """Note on columns from which the class can be told; empty without any."""
+    """Note on columns from which the class can be told; empty without any.
+
+    Of very many columns only the first are looked at.
+    """
     n = len(labelled.labels)
     if n < _FEWEST:
         return ""
     rows = np.random.default_rng(0).permutation(n)[:_MOST]
     codes = np.unique(labelled.labels[rows], return_inverse=True)[1]
-    frame = labelled.table.read(list(preparation.used))[rows.tolist()]
+    columns = [
+        column for column in preparation.columns if column.is_used and column.kind != "text"
+    ][:_MOST_COLUMNS]
+    frame = labelled.table.read([column.name for column in columns])[rows.tolist()]
     names = [
-        column.name
-        for column in preparation.columns
-        if column.is_used
-        and column.kind != "text"
-        and _decides(column.read(frame[column.name])[0], codes)
+        column.name for column in columns if _decides(column.read(frame[column.name])[0], codes)
     ]
     if not names:
         return ""

@@ -208,7 +208,8 @@ class TableFile:
 
     def require(self, columns: Sequence[str], why: str) -> None:
         """Raise an error that names missing columns."""
-        missing = [name for name in columns if name not in self.columns]
+        present = set(self.columns)
+        missing = [name for name in columns if name not in present]
         if missing:
             meant = did_you_mean(missing[0], self.columns)
             raise HeadcountError(
