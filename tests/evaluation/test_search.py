@@ -256,6 +256,33 @@ def test_settings_are_tried_on_validation_items():
     np.testing.assert_array_equal(same.results_.means, found.results_.means)
 
 
+def test_settings_are_tried_on_samples_of_ones_own():
+    samples = PROTOCOL.draw(y)
+    bags = [(X[rows], shares) for rows, shares in zip(samples, samples.prevalence, strict=True)]
+    named = [(items, dict(enumerate(shares))) for items, shares in bags]
+    options = {"protocol": None}
+    by_pool = search(hc.PACC(GaussianNB()), WEAK, validation=(X, samples), **options).fit(X, y)
+    for validation in (bags, named):
+        found = search(hc.PACC(GaussianNB()), WEAK, validation=validation, **options)
+        assert found.fit(X, y).best_score_ == pytest.approx(by_pool.best_score_)
+    for wrong, message in (
+        ([X, y], "each sample must be a pair"),
+        ([(X, y)], "not one number for each of the 2 classes"),
+    ):
+        with pytest.raises(hc.HeadcountError, match=message):
+            search(hc.PACC(GaussianNB()), WEAK, validation=wrong, **options).fit(X, y)
+
+
+def test_a_protocol_whose_draw_takes_other_arguments_is_named():
+    class Short(hc.Protocol):
+        def draw(self, y_pool):
+            return [range(20)]
+
+    quantifier = hc.PACC(GaussianNB()).fit(X, y)
+    with pytest.raises(hc.HeadcountError, match="define it as draw"):
+        hc.evaluate(quantifier, X, y, Short())
+
+
 def test_validation_items_may_be_scored_elsewhere_and_in_a_pipeline():
     scorer = Scorer(GaussianNB(), random_state=0).fit(X[:200], y[:200])
     validation = (scorer.score(X[200:]), y[200:])

@@ -310,3 +310,32 @@ def test_methods_that_are_none():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not is_quapy(hc.SLD())
+
+
+@pytest.mark.parametrize(
+    "quantifier",
+    [hc.SLD(), hc.PACC(LogisticRegression()), hc.ACC(), hc.KDEyML(), hc.CC(threshold=0.4)],
+)
+def test_quapy_classifies_items_once(quantifier, monkeypatch):
+    X, y = labelled(2)
+    wrapped = to_quapy(quantifier).fit(X, y)
+    assert isinstance(wrapped, qp.method.aggregative.AggregativeQuantifier)
+    calls = []
+    classify = type(wrapped).classify
+    monkeypatch.setattr(
+        type(wrapped), "classify", lambda self, items: calls.append(1) or classify(self, items)
+    )
+    protocol = qp.protocol.UPP(collection(), sample_size=30, repeats=40)
+    true, given = qp.evaluation.prediction(wrapped, protocol)
+    assert len(calls) == 1
+    ours = hc.evaluate(
+        wrapped.quantifier_, *samples_from_quapy(protocol), metrics="ae", progress=False
+    )
+    np.testing.assert_array_equal(ours.true, true)
+    np.testing.assert_allclose(ours.estimated[0], given, atol=1e-9)
+
+
+def test_others_are_not_aggregative():
+    for quantifier in (hc.ED(), hc.HDx(), hc.Ensemble(hc.PACC(), n_members=2)):
+        wrapped = to_quapy(quantifier)
+        assert not isinstance(wrapped, qp.method.aggregative.AggregativeQuantifier)

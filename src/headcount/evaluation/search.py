@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
@@ -34,7 +35,7 @@ from headcount.items.arrays import (
 from headcount.parts.fitted import Fitted, Input, MethodInfo
 from headcount.quantifiers.base import Quantifier
 from headcount.samples.protocols import UPP, draw_samples
-from headcount.samples.samples import Samples, as_samples
+from headcount.samples.samples import Samples, as_samples, check_share_rows
 from headcount.scores.folds import make_folds
 from headcount.scores.scorer import ScoredPool, equal_scorers
 
@@ -170,10 +171,13 @@ def validation_split(
     items: LabelledPool, validation: Any, protocol: Any, random_state: Any
 ) -> Split:
     """All rows to fit on, and samples of other items."""
+    if isinstance(validation, list) and validation:
+        validation = _joined_bags(validation, items.classes)
     if not isinstance(validation, tuple | list) or len(validation) != 2:
         raise HeadcountError(
             f"validation is of type {type(validation).__name__}; it must be a pair: (X, y) of "
-            "labelled items to draw samples from, or (X, samples) with the samples' prevalence."
+            "labelled items to draw samples from, (X, samples) with the samples' prevalence, "
+            "or a list of samples, each a pair of its items and their shares."
         )
     X, truth = validation
     X = (
@@ -197,6 +201,37 @@ def validation_split(
         samples = draw_samples(protocol, items.classes[codes], items.classes)
     rows = np.arange(len(items.codes))
     return Split(rows, np.arange(count_rows(X)), samples, X)
+
+
+def _joined_bags(bags: list[Any], classes: NDArray[Any]) -> tuple[Any, Samples]:
+    """Items of several samples, and which are of each, with their shares."""
+    tables, shares = [], []
+    for number, bag in enumerate(bags):
+        if not isinstance(bag, tuple) or len(bag) != 2:
+            raise HeadcountError(
+                f"validation has a {type(bag).__name__} at {number}; each sample must be a "
+                "pair (X, shares)."
+            )
+        X, known = bag
+        if isinstance(known, Mapping):
+            known = [known.get(label, 0.0) for label in classes.tolist()]
+        if np.shape(known) != (len(classes),):
+            raise HeadcountError(
+                f"validation has a sample whose shares, at {number}, are not one number for "
+                f"each of the {len(classes)} classes."
+            )
+        tables.append(check_features(X, allow_nan=True, any_shape=True))
+        shares.append(known)
+    sizes = np.array([count_rows(X) for X in tables])
+    if any(sparse.issparse(X) for X in tables):
+        together = sparse.vstack(tables, format="csr")
+    else:
+        together = np.concatenate([np.asarray(X) for X in tables])
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    prevalence = check_share_rows(shares, name="shares of validation")
+    return together, Samples(
+        np.arange(sizes.sum()), offsets, n_pool=int(sizes.sum()), prevalence=prevalence
+    )
 
 
 def make_splits(
@@ -431,9 +466,10 @@ class GridSearch(Quantifier):
         Share of the items that samples are drawn from; the rest is fitted on.
     folds : int or None, default=None
         Cross-validation instead of a held-out part: each of so many parts in turn.
-    validation : (X, y) or (X, Samples), default=None
+    validation : (X, y), (X, Samples) or list of (X, shares), default=None
         Items of your own instead of a held-out part: labelled ones that `protocol` draws
-        from, or a pool and samples of it whose ``prevalence`` is known. Settings are fitted
+        from, a pool and samples of it whose ``prevalence`` is known, or a list of samples,
+        each with its shares, in the order of the classes or by class. Settings are fitted
         on all items that ``fit`` gets, and so is the best one.
     halving : int or None, default=None
         Successive halving: try all settings on few items first, and keep one in `halving`

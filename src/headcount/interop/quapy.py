@@ -19,8 +19,8 @@ from headcount.errors import HeadcountError
 from headcount.interop.foreign import ForeignAggregation, ForeignQuantifier
 from headcount.items.arrays import check_lengths, count_rows, encode_labels
 from headcount.parts.aggregation import Aggregation
-from headcount.parts.fitted import MethodInfo
-from headcount.quantifiers.base import Quantifier
+from headcount.parts.fitted import Fitted, MethodInfo
+from headcount.quantifiers.base import Quantifier, is_simple
 from headcount.samples.samples import Samples
 
 
@@ -163,7 +163,9 @@ def to_quapy(quantifier: Quantifier) -> Any:
     -------
     quapy.method.base.BaseQuantifier
         With the parameter ``quantifier``, so that grids have names such as
-        ``{"quantifier__bandwidth": [...]}``.
+        ``{"quantifier__bandwidth": [...]}``. Of a method with one classifier, it is an
+        ``AggregativeQuantifier``: QuaPy classifies the items of a protocol once, and not those
+        of each sample.
 
     Examples
     --------
@@ -176,6 +178,8 @@ def to_quapy(quantifier: Quantifier) -> Any:
         raise HeadcountError(
             f"quantifier is {quantifier!r}; it must be one of headcount, such as SLD()."
         )
+    if is_simple(quantifier) and quantifier._takes() != "features":
+        return _aggregative()(quantifier)
     return _for_quapy()(quantifier)
 
 
@@ -209,10 +213,57 @@ def _for_quapy() -> type:
     return HeadcountQuantifier
 
 
+@cache
+def _aggregative() -> type:
+    """Like `_for_quapy`, for methods with one classifier, whose scores can be kept."""
+    base: Any = _import("quapy.method.aggregative").AggregativeQuantifier
+
+    class HeadcountAggregative(_for_quapy(), base):  # type: ignore[misc]
+        """Quantifier of headcount with one classifier, for QuaPy."""
+
+        def classifier_fit_predict(self, X: Any, y: ArrayLike) -> tuple[Any, ArrayLike]:
+            """The items themselves: the classifier is fitted with the rest."""
+            return X, y
+
+        def aggregation_fit(self, classif_predictions: Any, labels: ArrayLike) -> None:
+            """Fit a clone of the quantifier to what `classifier_fit_predict` returns."""
+            self.fit(classif_predictions, labels)
+
+        def classify(self, X: Any) -> NDArray[Any]:
+            """What `aggregate` takes: scores or decisions, those of each fold side by side."""
+            fitted = self._fitted()
+            items = np.asarray(fitted.source.items(X, by_folds=fitted.by_folds))
+            n = count_rows(X)
+            by_fold = items.reshape(len(items) // n, n, *items.shape[1:])
+            return np.ascontiguousarray(np.moveaxis(by_fold, 0, 1))
+
+        def aggregate(self, classif_predictions: NDArray[Any]) -> NDArray[np.float64]:
+            """Shares of the classes among items that were classified."""
+            scores, n = np.asarray(classif_predictions), len(classif_predictions)
+            items = np.moveaxis(scores, 1, 0).reshape(-1, *scores.shape[2:])
+            samples = Samples.whole(n).over(len(items))
+            solution = self._fitted().model.solve(np.ascontiguousarray(items), samples)
+            return np.asarray(solution.prevalence[0])
+
+        @property
+        def classifier(self) -> Any:
+            """The classifier, fitted once the quantifier is."""
+            scorer = self._fitted().scorer if "quantifier_" in vars(self) else None
+            return self.quantifier.classifier if scorer is None else scorer.classifier_
+
+        def _fitted(self) -> Fitted:
+            return vars(self).get("quantifier_", self.quantifier).fitted_
+
+    HeadcountAggregative.__qualname__ = "HeadcountAggregative"
+    return HeadcountAggregative
+
+
 def __getattr__(name: str) -> Any:
     # For pickle, which finds a class by its name.
     if name == "HeadcountQuantifier":
         return _for_quapy()
+    if name == "HeadcountAggregative":
+        return _aggregative()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -14,12 +14,14 @@ from .classifier_outputs import Posterior as Posterior
 from .classifier_outputs import PredictedClass as PredictedClass
 from .distances import EuclideanDistance as EuclideanDistance
 from .distances import FourierFeatures as FourierFeatures
+from .distances import ManhattanDistance as ManhattanDistance
 from .distances import MeanDistance as MeanDistance
 from .fitted import Fitted as Fitted
 from .fitted import MethodInfo as MethodInfo
 from .kernel_density import ClassDensities as ClassDensities
 from .kernel_density import KernelMeans as KernelMeans
 from .kernel_density import MixturePoints as MixturePoints
+from .losses import Losses as Losses
 from .solvers import DIVERGENCES as DIVERGENCES
 from .solvers import AdjustedCount as AdjustedCount
 from .solvers import CauchySchwarz as CauchySchwarz

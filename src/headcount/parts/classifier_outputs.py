@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._kernels.accumulation import histogram_codes
+from headcount.errors import HeadcountError
 from headcount.parts.training import Binned, Dense, Embedding, Training
 
 
@@ -256,10 +257,11 @@ class AtThreshold:
 
     Parameters
     ----------
-    policy : {"max", "x", "t50"}
-        Choice of the threshold: "max" for the largest difference between true and false
-        positive rate, "x" for the closest error rates of the two classes, "t50" for the true
-        positive rate closest to one half. On a tie the lowest threshold is used.
+    policy : {"max", "x", "t50", "fixed"}
+        Choice of the threshold: "fixed" for the one that is given, "max" for the largest
+        difference between true and false positive rate, "x" for the closest error rates of the
+        two classes, "t50" for the true positive rate closest to one half. On a tie the lowest
+        threshold is used.
     decimals : int or None, default=None
         Number of decimals of candidate thresholds. None uses every distinct score.
     between : bool, default=False
@@ -280,6 +282,13 @@ class AtThreshold:
 
     def fit(self, training: Training) -> AtThreshold:
         """Choose the threshold."""
+        if self.policy == "fixed":
+            if training.n_classes != 2:
+                raise HeadcountError(
+                    f"A threshold divides two classes, but y has {training.n_classes}: leave "
+                    "threshold out."
+                )
+            return self
         place: Literal["between", "scores"] = "between" if self.between else "scores"
         rates = rates_by_threshold(training, self.decimals, place)
         cost = {

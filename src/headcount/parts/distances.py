@@ -150,6 +150,34 @@ class EuclideanDistance:
 
 
 @dataclass(frozen=True, eq=False)
+class ManhattanDistance:
+    """Mean Manhattan distance between an item and the training items of each class.
+
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
+    >>> ManhattanDistance().fit(Training(X, np.array([0, 1, 1]), 2)).embed(X).values
+    array([[ 0. , 10.5], [ 7. , 3.5], [14. , 3.5]])
+    """
+
+    header: Header | None = None
+    columns: MeanDistance | None = None
+
+    def fit(self, training: Training) -> ManhattanDistance:
+        """Store the training items."""
+        features = Features.of(training.items)
+        table = Training(_dense(features), training.codes, training.n_classes, training.weights)
+        return ManhattanDistance(features.header, MeanDistance().fit(table))
+
+    def embed(self, items: Any) -> Dense:
+        """Embed items given as features."""
+        assert self.header is not None
+        assert self.columns is not None
+        features = Features.of(items)
+        self.header.check(features.header)
+        return self.columns.embed(_dense(features))
+
+
+@dataclass(frozen=True, eq=False)
 class _Line:
     """Centres with a single feature."""
 

@@ -275,6 +275,11 @@ def _with_objective(solution: Solution, objective: NDArray[np.float64]) -> Solut
 class AdjustedCount:
     """(count - false rate) / (true rate - false rate), clipped; least squares for K > 2.
 
+    With more than two classes, `solution` may also be the exact solution of the equations, of
+    which negative shares are set to zero and the others divided by their sum ("clip"), or the
+    nearest point on the simplex ("project"). If the equations have several solutions, it is
+    the shortest one.
+
     Two classes are distinguished by the last column only: the share of items predicted as
     positive, or their mean score. If both classes have the same rate, the count is returned
     unchanged.
@@ -287,10 +292,14 @@ class AdjustedCount:
     array([[0.5, 0.5], [1. , 0. ]])
     """
 
+    solution: str = "least-squares"
+
     def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
         """Shares for each row of `seen`; `profiles` has one row per class."""
-        if len(profiles) > 2:
+        if len(profiles) > 2 and self.solution == "least-squares":
             return LeastSquares().solve(profiles, seen)
+        if len(profiles) > 2:
+            return self._exact(profiles, seen)
         false_rate, true_rate = profiles[:, -1]
         count = seen[:, -1]
         spread = true_rate - false_rate
@@ -298,6 +307,35 @@ class AdjustedCount:
         prevalence = np.column_stack([1 - positive, positive])
         mixed = prevalence[:, 0] * false_rate + positive * true_rate
         return Solution.closed_form(prevalence, np.abs(count - mixed))
+
+    def _exact(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+        exact = seen @ np.linalg.pinv(profiles)
+        if self.solution == "project":
+            shares = nearest_shares(exact)
+        else:
+            shares = np.maximum(exact, 0)
+            total = shares.sum(axis=1, keepdims=True)
+            even = np.full_like(shares, 1 / len(profiles))
+            shares = np.divide(shares, total, out=even, where=total > 0)
+        residual = ((seen - shares @ profiles) ** 2).sum(axis=1)
+        return Solution.closed_form(shares, residual)
+
+
+SOLUTIONS = ("least-squares", "clip", "project")
+
+
+def nearest_shares(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Nearest points on the simplex, by Euclidean distance, of the rows of a table.
+
+    >>> nearest_shares(np.array([[0.9, 0.3, -0.2], [0.2, 0.3, 0.5]])).round(6)
+    array([[0.8, 0.2, 0. ],
+           [0.2, 0.3, 0.5]])
+    """
+    falling = -np.sort(-points, axis=1)
+    numbers = np.arange(1, points.shape[1] + 1)
+    excess = (np.cumsum(falling, axis=1) - 1) / numbers
+    last = (falling > excess).sum(axis=1) - 1
+    return np.maximum(points - excess[np.arange(len(points)), last][:, None], 0)
 
 
 _SMOOTH = {

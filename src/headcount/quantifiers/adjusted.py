@@ -8,15 +8,20 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from headcount._support.parameters import check_count, check_share
+from headcount._support.parameters import check_choice, check_count, check_fraction, check_share
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Verdicts, check_scores, encode_labels
 from headcount.parts.aggregation import Aggregation, Counting, Moments
-from headcount.parts.classifier_outputs import AbovePrior, Posterior, PredictedClass
-from headcount.parts.fitted import MethodInfo
-from headcount.parts.solvers import AdjustedCount, LeastSquares, Solution
+from headcount.parts.classifier_outputs import (
+    AbovePrior,
+    AtThreshold,
+    Posterior,
+    PredictedClass,
+)
+from headcount.parts.fitted import Input, MethodInfo
+from headcount.parts.solvers import SOLUTIONS, AdjustedCount, LeastSquares, Solution
 from headcount.parts.training import Reduced, Reduction, Training
-from headcount.quantifiers.base import Quantifier, WithSmoothness
+from headcount.quantifiers.base import AggregativeQuantifier, Quantifier, WithSmoothness
 
 
 class MLPE(Quantifier):
@@ -64,7 +69,8 @@ class _TrainingShares(Aggregation):
         return Solution.closed_form(np.tile(self.prior, (len(sizes), 1)))
 
 
-class CC(Quantifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class CC(AggregativeQuantifier):
     """Classify and count: the share of items that the classifier puts in each class.
 
     Biased as soon as the shares differ from those in training. It is a baseline, and useful
@@ -74,6 +80,9 @@ class CC(Quantifier):
     ----------
     classifier, cv, random_state
         As for `Quantifier`.
+    threshold : float or None, default=None
+        Of two classes, count the items whose posterior of the second class is at least so
+        high. None counts what the classifier predicts.
 
     Examples
     --------
@@ -92,12 +101,20 @@ class CC(Quantifier):
         reference="Forman, Data Mining and Knowledge Discovery 17 (2008)",
         inconsistency="counts the errors of the classifier",
     )
+    threshold: float | None = None
 
     def _learns_from_scores(self) -> bool:
         return False
 
+    def _takes(self) -> Input:
+        return "labels" if self.threshold is None else "posteriors"
+
     def _aggregation(self) -> Aggregation:
-        return Counting(PredictedClass())
+        if self.threshold is None:
+            return Counting(PredictedClass())
+        return Counting(
+            AtThreshold("fixed", threshold=check_fraction("threshold", self.threshold))
+        )
 
 
 class PCC(Quantifier):
@@ -136,7 +153,8 @@ class PCC(Quantifier):
         return Counting(Posterior())
 
 
-class ACC(Quantifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ACC(AggregativeQuantifier):
     """Adjusted classify and count.
 
     With two classes (count - fpr) / (tpr - fpr), clipped to [0, 1], or the plain count if
@@ -147,6 +165,9 @@ class ACC(Quantifier):
     ----------
     classifier, cv, random_state
         As for `Quantifier`.
+    solution : {"least-squares", "clip", "project"}, default="least-squares"
+        For more than two classes: "clip" and "project" solve the equations exactly, then set
+        negative shares to zero and divide by the sum, or take the nearest shares.
 
     Examples
     --------
@@ -165,9 +186,11 @@ class ACC(Quantifier):
         aliases=("AC",),
     )
     posterior_kind = "classes"
+    solution: str = "least-squares"
 
     def _aggregation(self) -> Aggregation:
-        return Moments(PredictedClass(), AdjustedCount())
+        solution = check_choice("solution", self.solution, SOLUTIONS)
+        return Moments(PredictedClass(), AdjustedCount(solution))
 
     @classmethod
     def from_rates(
@@ -211,7 +234,8 @@ class ACC(Quantifier):
         return _fitted_on_rates(cls(), table, [n_negative, n_positive], classes, 2)
 
 
-class PACC(Quantifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class PACC(AggregativeQuantifier):
     """Probabilistic adjusted classify and count: `ACC` with mean posteriors for counts.
 
     With two classes it is the ratio estimator of Vaz, Izbicki & Stern (Journal of Machine
@@ -222,6 +246,8 @@ class PACC(Quantifier):
     ----------
     classifier, cv, random_state
         As for `Quantifier`.
+    solution : {"least-squares", "clip", "project"}, default="least-squares"
+        As for `ACC`.
 
     Examples
     --------
@@ -239,9 +265,11 @@ class PACC(Quantifier):
         aliases=("PAC", "SPA", "ratio estimator", "IR"),
     )
     posterior_kind = "scores"
+    solution: str = "least-squares"
 
     def _aggregation(self) -> Aggregation:
-        return Moments(Posterior(), AdjustedCount())
+        solution = check_choice("solution", self.solution, SOLUTIONS)
+        return Moments(Posterior(), AdjustedCount(solution))
 
 
 class GAC(WithSmoothness):
@@ -410,7 +438,7 @@ class _CalibratedMoments(Moments):
         return replace(self, profiles=training.prior + shared / training.prior[:, None])
 
 
-class SMM(PACC):
+class SMM(Quantifier):
     """Sample mean matching: the mean positive score against the classes' mean scores.
 
     Two classes; the same estimate as `PACC`.
@@ -435,7 +463,9 @@ class SMM(PACC):
         multiclass="one-vs-rest",
         reference="Hassan et al., DSAA 2020",
     )
-    posterior_kind = ""
+
+    def _aggregation(self) -> Aggregation:
+        return Moments(Posterior(), AdjustedCount())
 
 
 _Fitted = TypeVar("_Fitted", bound=Quantifier)

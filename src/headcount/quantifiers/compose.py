@@ -17,7 +17,7 @@ from headcount.parts.aggregation import (
 )
 from headcount.parts.binning import FeatureHistograms
 from headcount.parts.classifier_outputs import Posterior, PredictedClass
-from headcount.parts.distances import EuclideanDistance
+from headcount.parts.distances import EuclideanDistance, ManhattanDistance
 from headcount.parts.fitted import Input, MethodInfo
 from headcount.parts.solvers import (
     AdjustedCount,
@@ -37,6 +37,7 @@ _TAKEN: dict[type, Input] = {
     PredictedClass: "labels",
     FeatureHistograms: "features",
     EuclideanDistance: "features",
+    ManhattanDistance: "features",
 }
 # Solvers of the library.
 _OF_LIKELIHOODS = (ExpectationMaximisation, MaximumLikelihood)

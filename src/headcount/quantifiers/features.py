@@ -12,7 +12,7 @@ from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_choice, check_count
 from headcount.parts.aggregation import Aggregation, Moments, MomentSolver
 from headcount.parts.binning import FeatureHistograms, FeaturePatterns
-from headcount.parts.distances import EuclideanDistance
+from headcount.parts.distances import EuclideanDistance, ManhattanDistance
 from headcount.parts.fitted import MethodInfo
 from headcount.parts.solvers import Divergence, EnergyDistance, KernelDistance, Solution
 from headcount.parts.training import Dense, Training
@@ -278,10 +278,15 @@ class SubsetVotes:
 class ED(Quantifier):
     """Least energy distance between the items of the sample and of the mixture.
 
-    Distances are Euclidean. Features are not scaled, so those with large numbers have more
+    Features are not scaled, so those with large numbers have more
     influence: scale them first if they should have equal influence. All pairs of training
     items, and of training items and pool, are visited once, block by block; a single feature
-    is sorted instead.
+    is sorted instead, and so is each for Manhattan distances.
+
+    Parameters
+    ----------
+    distance : {"euclidean", "manhattan"}, default="euclidean"
+        Distance between items.
 
     Examples
     --------
@@ -298,8 +303,10 @@ class ED(Quantifier):
         "EDx",
     )
 
-    def __init__(self) -> None:
-        pass
+    def __init__(self, distance: str = "euclidean") -> None:
+        self.distance = distance
 
     def _aggregation(self) -> Aggregation:
-        return Moments(EuclideanDistance(), EnergyDistance())
+        distance = check_choice("distance", self.distance, ("euclidean", "manhattan"))
+        representation = EuclideanDistance() if distance == "euclidean" else ManhattanDistance()
+        return Moments(representation, EnergyDistance())

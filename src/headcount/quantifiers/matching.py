@@ -18,10 +18,12 @@ from headcount._support.parameters import (
     check_flag,
     check_positive,
 )
+from headcount.errors import HeadcountError
 from headcount.parts.aggregation import Aggregation, MedianOfHistograms, Moments
 from headcount.parts.classifier_outputs import Histograms
-from headcount.parts.distances import MeanDistance
+from headcount.parts.distances import EuclideanDistance, MeanDistance
 from headcount.parts.fitted import MethodInfo
+from headcount.parts.losses import Loss, Losses
 from headcount.parts.solvers import DIVERGENCES, Divergence, EnergyDistance, Solution
 from headcount.parts.training import Training
 from headcount.quantifiers.base import AggregativeQuantifier, Quantifier, WithSmoothness
@@ -39,8 +41,8 @@ class DyS(AggregativeQuantifier):
     ----------
     classifier, cv, random_state
         As for `Quantifier`.
-    bins : int, default=12
-        Number of bins of the histogram.
+    bins : int or sequence of int, default=12
+        Number of bins of the histogram; of several numbers, the median of the estimates.
     balanced : bool, default=True
         Rescale the scores to what they would be if both classes had been equally common in
         training, so that bins differ for rare classes too. False takes the scores as they
@@ -64,17 +66,20 @@ class DyS(AggregativeQuantifier):
         reference="Maletzke et al., AAAI 2019",
     )
     posterior_kind = "scores"
-    bins: int = 12
+    bins: int | Sequence[int] = 12
     balanced: bool = True
     divergence: str = "topsoe"
 
     def _aggregation(self) -> Aggregation:
-        bins = (check_count("bins", self.bins, 2),)
-        divergence = check_choice("divergence", self.divergence, DIVERGENCES)
+        single = isinstance(self.bins, int | np.integer)
+        bins = check_counts("bins", (self.bins,) if single else self.bins, 2)
+        divergence = Divergence(check_choice("divergence", self.divergence, DIVERGENCES))
         histograms = Histograms(
             bins, every_class=False, balanced=check_flag("balanced", self.balanced)
         )
-        return Moments(histograms, Divergence(divergence))
+        if len(bins) == 1:
+            return Moments(histograms, divergence)
+        return MedianOfHistograms(histograms, divergence)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -132,8 +137,12 @@ class DM(WithSmoothness):
         As for `Quantifier`.
     bins : int, default=8
         Number of bins of each histogram, of equal width on [0, 1], not smoothed.
-    divergence : {"hellinger", "topsoe", "probsymm", "l1", "l2"}, default="hellinger"
-        Divergence to minimise, summed over the histograms.
+    divergence : {"hellinger", "topsoe", "probsymm", "l1", "l2"} or callable, \
+            default="hellinger"
+        Divergence to minimise, summed over the histograms; or a function of the histograms of
+        the sample and of the mixture, one behind the other, that returns a number.
+    cumulative : bool, default=False
+        Compare cumulative histograms, that is distribution functions.
     smoothness : float, default=0.0
         For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
         the divergence (not "l1"); classes have the order of ``classes_``.
@@ -154,13 +163,17 @@ class DM(WithSmoothness):
         aliases=("DMy",),
     )
     bins: int = 8
-    divergence: str = "hellinger"
+    divergence: str | Loss = "hellinger"
+    cumulative: bool = False
 
     def _aggregation(self) -> Aggregation:
         bins = (check_count("bins", self.bins, 2),)
-        divergence = check_choice("divergence", self.divergence, DIVERGENCES)
+        histograms = Histograms(bins, cumulative=check_flag("cumulative", self.cumulative))
         smoothness = self._checked_smoothness()
-        return Moments(Histograms(bins), Divergence(divergence, smoothness=smoothness))
+        if callable(self.divergence):
+            return Moments(histograms, Losses([self.divergence], smoothness))
+        divergence = check_choice("divergence", self.divergence, DIVERGENCES)
+        return Moments(histograms, Divergence(divergence, smoothness=smoothness))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -205,9 +218,9 @@ class FMM(AggregativeQuantifier):
 class EDy(WithSmoothness):
     """Least energy distance between the posteriors of the sample and of the mixture.
 
-    Distances between posteriors are Manhattan distances. With two classes the estimates are
-    those of Euclidean distances. For any number of classes they are computed by sorting,
-    without visiting pairs of items.
+    Distances between posteriors are Manhattan distances by default. With two classes the
+    estimates are those of Euclidean distances. For any number of classes they are computed by
+    sorting, without visiting pairs of items.
 
     Parameters
     ----------
@@ -216,6 +229,8 @@ class EDy(WithSmoothness):
     ordered : bool, default=False
         For ordered classes, in the order of ``classes_``: the distance of two posteriors is
         the earth mover's distance.
+    distance : {"manhattan", "euclidean"}, default="manhattan"
+        Distance between posteriors.
     smoothness : float, default=0.0
         For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
         the energy distance; classes have the order of ``classes_``.
@@ -236,10 +251,20 @@ class EDy(WithSmoothness):
     )
 
     ordered: bool = False
+    distance: str = "manhattan"
 
     def _aggregation(self) -> Aggregation:
-        distance = MeanDistance(ordered=check_flag("ordered", self.ordered))
-        return Moments(distance, EnergyDistance(self._checked_smoothness()))
+        ordered = check_flag("ordered", self.ordered)
+        distance = check_choice("distance", self.distance, ("manhattan", "euclidean"))
+        if ordered and distance == "euclidean":
+            raise HeadcountError(
+                "distance is 'euclidean', but with ordered it must be 'manhattan', which is then "
+                "the earth mover's distance."
+            )
+        solver = EnergyDistance(self._checked_smoothness())
+        if distance == "euclidean":
+            return Moments(EuclideanDistance(), solver)
+        return Moments(MeanDistance(ordered=ordered), solver)
 
 
 class CvMy(WithSmoothness):

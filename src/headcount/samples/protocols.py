@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from inspect import signature
 from itertools import chain, combinations
 from math import comb
 from typing import Any, TypeAlias
@@ -259,6 +260,13 @@ def draw_samples(protocol: Any, y_pool: ArrayLike, classes: ArrayLike | None = N
         return protocol.draw(y_pool, classes)
     name = type(protocol).__name__
     names, codes = encode_labels(y_pool, name="y_pool", classes=classes)
+    try:
+        signature(protocol.draw).bind(names[codes], classes=names)
+    except TypeError as error:
+        raise HeadcountError(
+            f"draw of {name} cannot be called with the labels of a pool and its classes "
+            f"({error}): define it as draw(self, y_pool, classes=None)."
+        ) from None
     drawn = protocol.draw(names[codes], classes=names)
     if not isinstance(drawn, Samples | Iterable) or isinstance(drawn, str | bytes):
         raise HeadcountError(
