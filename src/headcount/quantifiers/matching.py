@@ -258,8 +258,8 @@ class EDy(WithSmoothness):
         distance = check_choice("distance", self.distance, ("manhattan", "euclidean"))
         if ordered and distance == "euclidean":
             raise HeadcountError(
-                "distance is 'euclidean', but with ordered it must be 'manhattan', which is then "
-                "the earth mover's distance."
+                "distance is 'euclidean', but with ordered it must be 'manhattan', which is "
+                "then the earth mover's distance."
             )
         solver = EnergyDistance(self._checked_smoothness())
         if distance == "euclidean":
