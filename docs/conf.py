@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,35 @@ def plain_bars(
     lines[:] = [_BARS.sub(lambda m: m[1] or r"\|", line) for line in lines]
 
 
+def add_references(
+    app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    """Write the publications of a method below its description."""
+    named = getattr(getattr(obj, "info", None), "reference", "") if what == "class" else ""
+    references = [REFERENCES[part] for part in named.split("; ") if part in REFERENCES]
+    if references:
+        lines += ["", ".. rubric:: References", ""]
+        # Initials at the start would number a list.
+        lines += [f"* \\{', '.join(filter(None, reference))}." for reference in references]
+
+
+def linked(title: str, where: str, identifier: str) -> tuple[str, str, str]:
+    """A publication with a link: a DOI, or the one of a preprint."""
+    if identifier.startswith("arXiv:"):
+        doi = "10.48550/arXiv." + identifier.removeprefix("arXiv:")
+        return title, where, f"`{identifier} <https://doi.org/{doi}>`_"
+    link = f"`doi:{identifier} <https://doi.org/{identifier}>`_" if identifier else ""
+    return title, where, link
+
+
+REFERENCES = {
+    key: linked(*values)
+    for key, values in tomllib.loads(
+        Path(__file__).with_name("references.toml").read_text(encoding="utf-8")
+    ).items()
+}
+
+
 def name_files(app: Any, name: str, source: list[str]) -> None:
     """Replace links to files outside docs, which are not on the site, by their paths."""
     above = re.escape("../" * (1 + name.count("/")))
@@ -145,6 +175,7 @@ def setup(app: Any) -> None:
     """Register the hooks of Sphinx."""
     app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
     app.connect("autodoc-process-docstring", plain_bars)
+    app.connect("autodoc-process-docstring", add_references)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("env-get-outdated", outdated)
     for hook in (name_files, add_commands, link_methods):

@@ -29,9 +29,11 @@ import polars as pl
 import pytest
 
 import headcount
+from headcount.accuracy.base import predictors
 from headcount.cli.execute import execute as run_headcount
 from headcount.errors import MissingPackageError
 from headcount.parts import solvers as solver_module
+from headcount.quantifiers.registry import one_class_quantifiers, quantifiers
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/results/*.md")]
@@ -340,3 +342,16 @@ def test_files_named_in_documents_exist(path):
 
 def exists(name):
     return (ROOT / name).exists() or (ROOT / "src" / name).exists()
+
+
+def test_publications_of_methods_are_listed():
+    listed = tomllib.loads((ROOT / "docs/references.toml").read_text(encoding="utf-8"))
+    methods = {**quantifiers(), **one_class_quantifiers(), **predictors()}
+    named = {
+        part
+        for method in methods.values()
+        for part in method.info.reference.split("; ")
+        if part not in ("folklore", "headcount")
+    }
+    assert named <= set(listed)
+    assert all(len(entry) == 3 for entry in listed.values())
