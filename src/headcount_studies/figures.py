@@ -104,8 +104,8 @@ def line_panels(
                 x, y, color=style.colour, linestyle=style.line, linewidth=1.1, markersize=2.8,
                 **style.marks,
             )  # fmt: skip
-        for x in verticals:
-            ax.axvline(x, color=INK, linewidth=0.8, linestyle=":")
+        for place in verticals:
+            ax.axvline(place, color=INK, linewidth=0.8, linestyle=":")
         if diagonal:
             ax.plot([0, 1], [0, 1], color=FAINT, linewidth=0.8, linestyle="--", zorder=0.5)
             ax.plot(points, points, "o", color="#56B4E9", markeredgecolor=INK, zorder=5)

@@ -494,7 +494,7 @@ def _compared(
 
 def _distances(
     spec: Spec, rows: pl.DataFrame, path: Path, keys: Sequence[str], title: str
-) -> list[tuple[str, str, float | None, float | None]]:
+) -> list[tuple[str, str, Any, Any]]:
     """By dataset: median rank correlation with the paper, median ratio of errors."""
     import polars as pl
 
@@ -517,10 +517,10 @@ def _distances(
     return distances
 
 
-def _distance_section(rows: list[tuple[str, str, float | None, float | None]]) -> Section:
+def _distance_section(rows: list[tuple[str, str, Any, Any]]) -> Section:
     import polars as pl
 
-    columns = {"shift": pl.String, "dataset": pl.String}
+    columns: dict[str, Any] = {"shift": pl.String, "dataset": pl.String}
     columns |= {"rank correlation": pl.Float64, "error / paper's": pl.Float64}
     return Section(
         "Distance from the paper",

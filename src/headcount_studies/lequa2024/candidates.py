@@ -115,9 +115,9 @@ def candidates_of(
         network = quantifier.set_params(**settings_of_candidate | parameters)
         return [[Candidate(None, False, network)]]
     held_out = options.get("scoring") == "holdout"
-    members = [(quantifier, dict(options.get("grid", {})), {})]
+    members: list[Any] = [(quantifier, dict(options.get("grid", {})), {})]
     if "quantifiers" in options:
-        members = [_member(method.name, each) for each in options["quantifiers"]]
+        members = [_member(method.name, name) for name in options["quantifiers"]]
     groups = []
     for name in options.get("classifiers", [_LOGISTIC]):
         if name == "lightgbm" and find_spec(name) is None:
