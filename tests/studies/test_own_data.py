@@ -18,7 +18,7 @@ import headcount_studies
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
 from headcount_studies.engine.run import run_study
-from headcount_studies.engine.spec import MethodSpec, Spec, parse_spec
+from headcount_studies.engine.spec import MethodSpec, Spec, parse_spec, read_spec
 from headcount_studies.engine.store import with_metrics
 from headcount_studies.engine.task import find_experiment, task_seed
 from headcount_studies.own_data.data import load_table
@@ -444,3 +444,33 @@ def test_a_spec_with_files_is_written_and_read(folder):
     assert parse_spec(spec.to_toml()) == spec
     named = parse_spec(re.sub(r"datasets = \[.*?\]\n", "", spec.to_toml(), flags=re.DOTALL))
     assert named == spec
+
+
+def test_a_built_in_study_is_compared_with_its_published_errors(folder):
+    spec = read_spec("uci-multiclass")
+    assert len(spec.datasets) == 20
+    rng = np.random.default_rng(0)
+    rows = [
+        (dataset, method, 0, sample, None, float(rng.random()), 0.1, 0.1, "X()")
+        for dataset in ("cmc", "yeast")
+        for method in ("EMQ", "CC")
+        for sample in range(3)
+    ]
+    columns = ["dataset", "method", "training_set", "sample", "failure", "ae", "rae", "shift"]
+    results = pl.DataFrame(rows, [*columns, "parameters"], orient="row")
+    mean = results.filter(dataset="cmc", method="EMQ")["ae"].mean()
+    (folder / "em_stabilisation_uci_ae.csv").write_text(
+        f"dataset,EMQ,EMQ_MAP\ncmc,{mean / 1.5},0.1\nisolet,0.1,0.1\n"
+    )
+    experiment = find_experiment("own-data")
+    found = {section.title: section for section in experiment.sections(spec, results, folder)}
+    compared = found["AE compared with the paper"]
+    assert compared.table.columns == ["dataset", "EMQ ours", "EMQ published"]
+    assert compared.table["dataset"].to_list() == ["cmc", "mean"]
+    assert compared.table.row(0)[1:] == pytest.approx((mean, mean / 1.5))
+    assert "EMQ +50%" in compared.text
+    titles = [section.title for section in experiment.sections(spec, results, None)]
+    assert "AE compared with the paper" not in titles
+    own = replace(spec, name="mine")
+    titles = [section.title for section in experiment.sections(own, results, folder)]
+    assert "AE compared with the paper" not in titles
