@@ -200,6 +200,12 @@ def test_the_table_of_datasets_is_that_of_the_paper(spec, results):
         ("news", 9874, 59, "yes", 2, "part: 9,874 of 39,644 items"),
         ("dota", 102944, 123, "no", 2, "whole"),
     ]
+    several = replace(read_spec("comparison-multiclass"), datasets=("yeast", "yeast-5"))
+    found = {each.title: each for each in sections(several, make_results(several), None)}
+    assert found["Datasets"].table.rows() == [
+        ("yeast", 1299, 8, "yes", 4, "whole"),
+        ("yeast-5", 1484, 8, "yes", 5, "whole"),
+    ]
     # Only datasets that were run are listed.
     wine = results.filter(dataset="wine")
     found = {each.title: each for each in sections(spec, wine, None)}

@@ -21,7 +21,7 @@ from headcount_studies.comparison.figures import (
     partial_among,
     shift_groups,
 )
-from headcount_studies.data.tables import RECIPES, SIZES, rule_of
+from headcount_studies.data.tables import RECIPES, ROWS_OF_SEVERAL, SIZES, rule_of
 from headcount_studies.engine.task import Section
 from headcount_studies.tables import (
     FLAGGED,
@@ -65,6 +65,8 @@ def _datasets(spec: Spec, results: pl.DataFrame) -> Section:
             continue
         (items, features), recipe = SIZES[name], RECIPES[name]
         n_classes = rule_of(name, spec.protocol["task"]).n_classes
+        if spec.protocol["task"] == "multiclass":
+            items = ROWS_OF_SEVERAL.get(name, items)
         part = f"part: {recipe.part}" if recipe.partial else "whole"
         binned = "no" if recipe.finite else "yes"
         rows.append((name, items, features, binned, n_classes, part))

@@ -313,8 +313,16 @@ RECIPES: Mapping[str, Recipe] = {
     "yeast": Recipe(
         "class",
         Labels({"CYT": 1}, otherwise=0),
+        Labels({"CYT": 0, "NUC": 1, "MIT": 2, "ME3": 3}),
+        drop=("name",),
+    ),
+    # As the comparison's table of datasets has it; its figures are nearer to four classes.
+    "yeast-5": Recipe(
+        "class",
+        Labels({"CYT": 1}, otherwise=0),
         Labels({"CYT": 0, "NUC": 1, "MIT": 2, "ME3": 3}, otherwise=4),
         drop=("name",),
+        file="yeast",
     ),
 }
 """Recipes by the names of the datasets in the comparison."""
@@ -346,9 +354,12 @@ SIZES: Mapping[str, tuple[int, int]] = {
     "mush": (8124, 110), "music": (1059, 116), "musk": (6598, 166), "news": (9874, 59),
     "nurse": (12960, 27), "occup": (20560, 5), "phish": (11055, 30), "spam": (4601, 57),
     "study": (1000, 19), "thrm": (6118, 51), "turk": (5820, 30), "vgame": (6825, 131),
-    "wine": (6497, 13), "yeast": (1484, 8),
+    "wine": (6497, 13), "yeast": (1484, 8), "yeast-5": (1484, 8),
 }  # fmt: skip
 """Numbers of rows and features after preparation, to plan work before reading."""
+
+ROWS_OF_SEVERAL: Mapping[str, int] = {"yeast": 1299}
+"""Numbers of rows where fewer have one of several classes than one of two."""
 
 
 Task = Literal["binary", "multiclass"]
