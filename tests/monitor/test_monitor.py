@@ -710,3 +710,27 @@ def test_a_column_of_scores_is_of_the_class_with_higher_ones(tmp_path, stream):
         )
     monitor.update(named(stream.day(0, 0.3)))
     assert monitor.to_frame()["accuracy"].item() > 0.8
+
+
+def test_a_reference_of_scores_takes_dates(tmp_path):
+    levels = np.random.default_rng(1).normal(0, 0.5, 16)
+    reference, new = drifting(0, levels[:10]), drifting(10, levels[10:], seed=1)
+    classes = np.array(["fraud", "ok"])
+
+    def scored(frame):
+        posterior = frame["fraud"].to_numpy()
+        return hc.Scored(np.column_stack([posterior, 1 - posterior]), classes)
+
+    monitor = hc.Monitor.create(
+        tmp_path / "watch", scored(reference), target=reference["label"].to_list(), by="day",
+        dates=reference["day"].to_list(),
+    )  # fmt: skip
+    monitor.update(scored(new), dates=new["day"].to_list())
+    table, _, _ = watched(tmp_path / "table", reference, new)
+    assert set(monitor.to_frame()["basis"]) == {"history"}
+    shares = monitor.to_frame()["share fraud"].to_numpy()
+    assert shares == pytest.approx(table.to_frame()["share fraud"].to_numpy())
+    with pytest.raises(HeadcountError, match="`dates` is for a reference of Scored"):
+        hc.Monitor.create(
+            tmp_path / "other", reference, target="label", by="day", dates=["2024-01-01"]
+        )

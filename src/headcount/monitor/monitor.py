@@ -107,6 +107,7 @@ class Monitor:
         separator: str | None = None,
         date_order: str | None = None,
         compare_reference: bool = True,
+        dates: ArrayLike | None = None,
     ) -> Monitor:
         """Create a monitor in a new folder.
 
@@ -163,6 +164,9 @@ class Monitor:
             Raise an alert also if shares, accuracy or scores of the first ten chunks differ
             from those of the reference. Pass False if the mix of the reference is not the usual
             one, as when it was sampled by class. With `group` only the scores are compared.
+        dates : array-like of shape (n,), default=None
+            With `Scored` or `Verdicts`: date of each item of the reference, which says what
+            held in its periods.
 
         Returns
         -------
@@ -207,7 +211,9 @@ class Monitor:
             compare_reference=bool(compare_reference),
             date_order=check_order(date_order) or "",
         )
-        spec, labelled, model = read_reference(spec, reference, target, verdict, separator)
+        spec, labelled, model = read_reference(
+            spec, reference, target, verdict, separator, dates
+        )
         ChunkSummaries(spec, labelled).check()
         with new_folder(path) as partial:
             write_bytes(partial / "reference.parquet", labelled.to_bytes())

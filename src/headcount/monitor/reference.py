@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from headcount.errors import HeadcountError, warn
 from headcount.items.arrays import Scored, Verdicts
@@ -74,7 +74,12 @@ class MonitorReference:
 
 
 def read_reference(
-    spec: MonitorSpec, reference: Any, target: Any, verdict: str | None, separator: str | None
+    spec: MonitorSpec,
+    reference: Any,
+    target: Any,
+    verdict: str | None,
+    separator: str | None,
+    dates: ArrayLike | None,
 ) -> tuple[MonitorSpec, MonitorReference, TableModel | None]:
     """Read the reference of a new monitor."""
     model = _model(reference)
@@ -89,7 +94,11 @@ def read_reference(
             verdict = VERDICT
         elif reference.predictions is not None:
             spec = replace(spec, prediction="prediction")
-        reference, target = as_frame(reference, labels=target), LABEL
+        reference, target = as_frame(reference, labels=target, dates=dates), LABEL
+    elif dates is not None:
+        raise HeadcountError(
+            "`dates` is for a reference of Scored or Verdicts: in a table, it is a column."
+        )
     if not isinstance(target, str):
         raise HeadcountError("`target` must name the column of the labels in the reference.")
     table = as_table(reference, "reference", separator)
