@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("torch") else ["src/headcount/deep"]
+collect_ignore = [] if find_spec("torch") else ["src/headcount/quantifiers/deep"]

@@ -227,6 +227,12 @@ def test_a_column_that_tells_the_class_is_named():
     assert any("Columns paid, code tell the class" in note for note in found.notes)
     found = hc.analyse(new, train=train, target="label", method="SLD")
     assert not any("the class of nearly" in note for note in found.notes)
+    texts = [
+        pl.DataFrame({"text": [f"word {i % 7} and {i % 5} of {i}" for i in range(n)]})
+        for n in (90, 60)
+    ]
+    train = texts[0].with_columns(label=pl.Series(["yes", "no", "no"] * 30))
+    assert hc.analyse(texts[1], train=train, target="label", method="SLD").overall is not None
 
 
 def test_many_groups_are_not_printed_one_by_one():

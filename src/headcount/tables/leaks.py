@@ -23,13 +23,13 @@ def leak_note(labelled: LabelledItems, preparation: Preparation) -> str:
     Of very many columns only the first are looked at.
     """
     n = len(labelled.labels)
-    if n < _FEWEST:
-        return ""
-    rows = np.random.default_rng(0).permutation(n)[:_MOST]
-    codes = np.unique(labelled.labels[rows], return_inverse=True)[1]
     columns = [
         column for column in preparation.columns if column.is_used and column.kind != "text"
     ][:_MOST_COLUMNS]
+    if n < _FEWEST or not columns:
+        return ""
+    rows = np.random.default_rng(0).permutation(n)[:_MOST]
+    codes = np.unique(labelled.labels[rows], return_inverse=True)[1]
     frame = labelled.table.read([column.name for column in columns])[rows.tolist()]
     names = [
         column.name for column in columns if _decides(column.read(frame[column.name])[0], codes)
