@@ -56,6 +56,10 @@ _NAMED, _LISTED = 3, 20
 LENGTH = "number of words"
 
 
+class NothingVariesError(HeadcountError):
+    """No column can have changed, as none varies."""
+
+
 @dataclass(frozen=True)
 class Difference:
     """Difference of the frequency of a value or word from what the mix explains.
@@ -330,7 +334,7 @@ def find_changes(
         ]
     ).astype(np.int64)
     if not len(column_of):
-        raise HeadcountError("old and new have no column that varies: pass other columns.")
+        raise NothingVariesError("old and new have no column that varies: pass other columns.")
     # Bonferroni's adjustment within a column, Holm's over columns.
     parts = np.bincount(column_of, minlength=len(coded))
     result = comparison.search(level / (parts[column_of] * len(coded)))

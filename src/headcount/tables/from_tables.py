@@ -15,7 +15,7 @@ from headcount._support.files import input_files
 from headcount._support.parameters import check_choice, check_fraction
 from headcount.errors import HeadcountError
 from headcount.estimates.backtest import TooFewGroupsError
-from headcount.estimates.changes import Changes
+from headcount.estimates.changes import Changes, NothingVariesError
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.estimates.statistics.statistics import Statistics
 from headcount.estimates.statistics.warehouse import cells_query
@@ -266,7 +266,11 @@ def analyse(
     if training is None or scores is not None:
         return analysis
     compared = replace(options, level=_BLAME_LEVEL)
-    return _with_changes(analysis, changes_of(table, training, reasons, compared))
+    try:
+        changes = changes_of(table, training, reasons, compared)
+    except NothingVariesError:  # texts without words that are frequent enough
+        return analysis
+    return _with_changes(analysis, changes)
 
 
 def _with_labelled_shares(
