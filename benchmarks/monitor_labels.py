@@ -122,7 +122,8 @@ def _dated_items(dataset: Dated, rng: np.random.Generator) -> tuple[Any, np.ndar
     frame = frame.drop_nulls([dataset.target, dataset.by])
     frame = frame[rng.permutation(len(frame))[:MOST_ITEMS].tolist()]
     labels = frame[dataset.target].cast(pl.String)
-    common = labels.is_in(labels.value_counts().filter(pl.col("count") >= 200)[labels.name])
+    frequent = labels.value_counts().filter(pl.col("count") >= 200)[labels.name]
+    common = labels.is_in(frequent.to_list())
     frame, labels = frame.filter(common), labels.filter(common)
     groups = {dataset.by for dataset in DATASETS}
     left_out = {dataset.target, *dataset.leave_out, *groups, "text", "id"}
@@ -183,13 +184,17 @@ class LabelledStream:
             )  # fmt: skip
             nothing = [0.0] * P.shape[1]
             estimates = ChunkEstimates(
-                nothing, nothing, nothing, nothing, 0.0, 0.0, 0.0, None, [], "shift",
-                values[t].tolist(), units[t].tolist(),
+                nothing, nothing, nothing, nothing, 0.0, 0.0, 0.0, None, []
             )  # fmt: skip
             summary = self.summaries._realised(rows, 0)
-            summaries[Chunk(f"{t:06d}", "all")] = replace(summary, estimates=estimates)
+            summaries[Chunk(f"{t:06d}", "all")] = replace(
+                summary,
+                estimates=estimates,
+                values=values[t].tolist(),
+                unit_variances=units[t].tolist(),
+            )
         series, start = self.summaries.series, self.summaries.start
-        return History.of(self.spec, series, start, summaries, []).alerts
+        return History.of(self.spec, series, start, (), summaries, []).alerts
 
 
 def is_open(alerts: tuple[Alert, ...], n_chunks: int) -> np.ndarray:

@@ -211,6 +211,8 @@ def test_from_decisions_alone(tables, call, refused):
     estimate = float(out.split("items ")[1].split(",")[0])
     assert estimate == pytest.approx(truth, abs=0.05)
     assert "holds decisions, not posteriors" in refused(*asked)
+    of_scores = refused(*asked, "--prediction", "predicted", "--method", "CBPE")
+    assert "--method is 'CBPE', which needs posteriors" in of_scores
     ranked = refused(*asked, "--prediction", "predicted", "--metric", "auroc")
     assert "ranks items by posteriors" in ranked
 

@@ -37,7 +37,7 @@ def execute(arguments: Sequence[str] | None = None) -> int:
             if sys.stdout is not None:
                 sys.stdout.flush()
         for note in notes:
-            _print(f"note: {note}", sys.stderr)
+            _print(f"note: {_with_options(note)}", sys.stderr)
     except KeyboardInterrupt:
         return _end("Interrupted: nothing was left half-written.", INTERRUPTED)
     except BrokenPipeError:
@@ -94,6 +94,7 @@ def _explained(error: Exception) -> tuple[str, int]:
 
 def _with_options(sentence: str) -> str:
     """Message of the library with its parameters as options of the command."""
+    sentence = sentence.replace("`new`", "NEW")  # an argument, not an option
     options = _PARAMETER.sub(lambda name: f"--{name[1].replace('_', '-')}", sentence)
     return options.replace("hc.methods()", "headcount methods")
 

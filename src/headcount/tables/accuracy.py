@@ -264,6 +264,10 @@ def _label(name: Hashable) -> str:
     return "all" if name is None else str(name)
 
 
+# Predictors that need no posteriors.
+_OF_DECISIONS = ("LEAP", "OLEAP", "SLEAP", "Naive")
+
+
 def analyse_accuracy(
     new: Any,
     *,
@@ -323,8 +327,10 @@ def analyse_accuracy(
     if prediction is None or has_score_columns(labelled, target, classes.tolist(), leave_out):
         columns = find_score_columns(labelled, target, classes.tolist(), codes, leave_out)
         table.require(columns.names, "in which the reference has scores")
-    elif "quantifier" in predictor.get_params(deep=False):
-        predictor.set_params(quantifier=ACC())
+    else:
+        _check_takes_decisions(predictor, prediction)
+        if "quantifier" in predictor.get_params(deep=False):
+            predictor.set_params(quantifier=ACC())
     reference_items, pool = (
         _outputs(source, columns, prediction, classes) for source in (labelled, table)
     )
@@ -415,6 +421,15 @@ def _predictor(method: str, metric: str, random_state: int) -> Predictor:
     if "random_state" in predictor.get_params(deep=False):
         predictor.set_params(random_state=random_state)
     return predictor
+
+
+def _check_takes_decisions(predictor: Predictor, prediction: str) -> None:
+    name = type(predictor).__name__
+    if name not in _OF_DECISIONS:
+        raise HeadcountError(
+            f"`method` is {name!r}, which needs posteriors, but there are the decisions of "
+            f"column {prediction!r} alone: choose one of {', '.join(_OF_DECISIONS)}."
+        )
 
 
 def _outputs(
