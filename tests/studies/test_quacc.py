@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -263,6 +264,22 @@ def test_other_metrics_can_be_computed_from_the_tables(results):
 def test_the_time_of_each_method_is_measured(results):
     seconds = results.group_by("method").agg(pl.col("seconds").sum())
     assert (seconds["seconds"] > 0).all()
+
+
+def test_the_page_names_the_reversals_of_its_own_table():
+    page = (Path(__file__).parents[2] / "docs" / "results" / "quacc.md").read_text("utf-8")
+    row = re.compile(
+        r"^\| ([A-Z][\w*()]+) \| ?([.\d]*) ?\| ?([.\d]*) ?\| ?([.\d]*) ?\| ?([.\d]*) ?\|$"
+    )
+    rows = [found.groups() for line in page.splitlines() if (found := row.match(line))]
+    assert len(rows) == 11
+    for name, ours, theirs in (("accuracy", 1, 2), ("F1", 3, 4)):
+        known = [cells for cells in rows if cells[ours] and cells[theirs]]
+        here, there = ({c[0]: float(c[i]) for c in known} for i in (ours, theirs))
+        pairs = reversals(here, there)
+        n_pairs = len(known) * (len(known) - 1) // 2
+        listed = ", ".join(f"{one} and {two}" for one, two in pairs).replace("*", r"\*")
+        assert f"- by {name} {len(pairs)} of {n_pairs}: {listed}\n" in page
 
 
 # Several classes
