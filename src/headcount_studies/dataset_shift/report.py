@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from headcount_studies.dataset_shift.spec import (
@@ -417,8 +418,11 @@ def _claims(spec: Spec, results: pl.DataFrame) -> Section:
             name: view_rows for name, view_rows in views.items() if view_rows["ae"].count()
         }
         rows += [(claim, dataset, *outcome) for claim, *outcome in check_claims(views)]
-    columns = {"claim": pl.String, "dataset": pl.String, "found": pl.String}
-    table = pl.DataFrame(rows, schema=columns | {"holds": pl.Boolean}, orient="row")
+    columns: dict[str, type[pl.DataType]] = dict.fromkeys(
+        ("claim", "dataset", "found"), pl.String
+    )
+    columns |= {"holds": pl.Boolean}
+    table = pl.DataFrame(rows, schema=columns, orient="row")
     table = table.with_columns(
         pl.when("holds").then(pl.lit("yes")).otherwise(pl.lit("no")).alias("holds")
     )
@@ -510,18 +514,23 @@ def _distances(
         if part["ae"].count():
             ours = part.group_by(*keys, "method").agg(pl.col("ae").mean())
             ratios = _rounded(ours, keys).join(long, on=[*keys, "method"])
-            ratio = (ratios["ae"] / ratios["paper"]).filter(ratios["paper"] > 0).median()
-            correlations = _correlations(part, keys, methods, theirs)
-            correlation = pl.Series(list(correlations.values()), dtype=pl.Float64).median()
-            distances.append((title, dataset, correlation, ratio))
+            compared = ratios.filter(pl.col("paper") > 0)
+            ratio = (compared["ae"] / compared["paper"]).to_list()
+            correlations = _correlations(part, keys, methods, theirs).values()
+            distances.append((title, dataset, _median(correlations), _median(ratio)))
     return distances
 
 
-def _distance_section(rows: list[tuple[str, str, Any, Any]]) -> Section:
+def _median(values: Iterable[float | None]) -> float | None:
+    numbers = [value for value in values if value is not None]
+    return median(numbers) if numbers else None
+
+
+def _distance_section(rows: list[tuple[str, str, float | None, float | None]]) -> Section:
     import polars as pl
 
-    columns: dict[str, Any] = {"shift": pl.String, "dataset": pl.String}
-    columns |= {"rank correlation": pl.Float64, "error / paper's": pl.Float64}
+    columns: dict[str, type[pl.DataType]] = {"shift": pl.String, "dataset": pl.String}
+    columns |= dict.fromkeys(("rank correlation", "error / paper's"), pl.Float64)
     return Section(
         "Distance from the paper",
         "Medians over the cells of the paper's tables: Spearman's correlation of the methods, "

@@ -25,6 +25,8 @@ from headcount_studies.data.lequa import LequaTask
 from headcount_studies.engine.spec import MethodSpec, Spec
 
 _LOGISTIC = "logistic"
+# Quantifier of a committee, its grid, and its name as a setting.
+_NamedMember = tuple[Quantifier, dict[str, Any], dict[str, str]]
 # Losses of networks by the metric of a task.
 _LOSSES = {"rae": "ae-rae", "nmd": "nmd"}
 CLASSIFIERS: Mapping[str, Callable[[int], Any]] = {
@@ -115,7 +117,7 @@ def candidates_of(
         network = quantifier.set_params(**settings_of_candidate | parameters)
         return [[Candidate(None, False, network)]]
     held_out = options.get("scoring") == "holdout"
-    members: list[Any] = [(quantifier, dict(options.get("grid", {})), {})]
+    members: list[_NamedMember] = [(quantifier, dict(options.get("grid", {})), {})]
     if "quantifiers" in options:
         members = [_member(method.name, name) for name in options["quantifiers"]]
     groups = []
@@ -140,8 +142,7 @@ def candidates_of(
     return groups
 
 
-def _member(method: str, table: Mapping[str, Any]) -> tuple[Quantifier, dict[str, Any], Any]:
-    """Quantifier of a committee, its grid, and its name as a setting."""
+def _member(method: str, table: Mapping[str, Any]) -> _NamedMember:
     name = table["quantifier"]
     quantifier = made(MethodSpec(method, name, dict(table.get("parameters", {}))))
     return quantifier, dict(table.get("grid", {})), {"quantifier": name.rpartition(":")[2]}
