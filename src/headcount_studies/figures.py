@@ -269,7 +269,7 @@ def _panels(n: int, across: int, width: float, height: float) -> tuple[Figure, l
         ax.set_visible(False)
     for ax in grid.flat[:n]:
         ax.spines[["top", "right"]].set_visible(False)
-        ax.tick_params(labelsize=_SMALL, length=3, width=0.6)
+        ax.tick_params(which="both", labelsize=_SMALL, length=3, width=0.6)
     return figure, list(grid.flat[:n])
 
 
