@@ -130,14 +130,8 @@ def _shares(spec: Spec, results: pl.DataFrame) -> list[Section]:
     parts = {key: part for key, part in parts.items() if part.height}
     if not parts:
         return []
-    titles = {(name, by): f"{name}, selected by {by.upper()}" for name, by in parts}
-    bias = [
-        (titles[key], method, float(error))
-        for key, part in parts.items()
-        for method, error in part.group_by("method", maintain_order=True)
-        .agg((pl.col("estimated") - pl.col("true")).mean())
-        .iter_rows()
-    ]
+    titled = {f"{name}, selected by {by.upper()}": part for (name, by), part in parts.items()}
+    across = len(metrics)
     return [
         Section(
             "Estimated and true shares",
@@ -145,41 +139,49 @@ def _shares(spec: Spec, results: pl.DataFrame) -> list[Section]:
             "is dashed; behind the lines, the number of samples.",
             figure=lambda: line_panels(
                 [
-                    mean_curves(part, titles[key], "method", "true", "estimated")
-                    for key, part in parts.items()
+                    mean_curves(part, title, "method", "true", "estimated")
+                    for title, part in titled.items()
                 ],
-                len(metrics),
+                across,
                 ("true share", "estimated share"),
                 diagonal=True,
             ),
         ),
-        Section(
-            "Bias by class",
-            "Estimated less true share: boxes hold the middle half, whiskers are Tukey's, dots "
-            "are outliers. The table has the means.",
-            pl.DataFrame(bias, schema=["class", "method", "bias"], orient="row").pivot(
-                "method", index="class", values="bias"
-            ),
-            lambda: name_boxes(
-                [
-                    Panel(
-                        titles[key],
-                        values_by(
-                            part.with_columns(
-                                (pl.col("estimated") - pl.col("true")).alias("bias"),
-                                pl.lit(0.0).alias("x"),
-                            ),
-                            "method", "x", "bias",
-                        ),
-                    )
-                    for key, part in parts.items()
-                ],
-                len(metrics),
-                ("", "estimated less true share"),
-                symmetric=True,
-            ),
+        _bias(titled, across),
+    ]
+
+
+def _bias(parts: dict[str, pl.DataFrame], across: int) -> Section:
+    """Signed errors of each part: boxes by method, and means."""
+    import polars as pl
+
+    error = (pl.col("estimated") - pl.col("true")).alias("bias")
+    errors = {
+        title: part.with_columns(error, pl.lit(0.0).alias("x")) for title, part in parts.items()
+    }
+    means = [
+        (title, method, float(mean))
+        for title, part in errors.items()
+        for method, mean in part.group_by("method", maintain_order=True)
+        .agg(pl.col("bias").mean())
+        .iter_rows()
+    ]
+    table = pl.DataFrame(means, schema=["class", "method", "bias"], orient="row")
+    return Section(
+        "Bias by class",
+        "Estimated less true share: boxes hold the middle half, whiskers are Tukey's, dots are "
+        "outliers. The table has the means.",
+        table.pivot("method", index="class", values="bias"),
+        lambda: name_boxes(
+            [
+                Panel(title, values_by(part, "method", "x", "bias"))
+                for title, part in errors.items()
+            ],
+            across,
+            ("", "estimated less true share"),
+            symmetric=True,
         ),
-    ]  # fmt: skip
+    )
 
 
 def _ranks(table: pl.DataFrame, methods: list[str], metric: str) -> Section:
