@@ -103,6 +103,10 @@ def _whole(share: Floats, least: Ints, most: Ints, n: int) -> Ints:
     return counts
 
 
+# Rows that a message names.
+_MOST_NAMED = 5
+
+
 @dataclass(frozen=True, eq=False)
 class Strata:
     """Strata of a pool and the residuals to expect in them."""
@@ -445,10 +449,13 @@ class LabelPlan:
         short = counts < np.minimum(2, self.sizes)
         if short.any():
             first = int(short.argmax())
+            unlabelled = self.rows[(self.strata == first) & ~np.isin(self.rows, rows)]
+            named = ", ".join(f"{row:,}" for row in unlabelled[:_MOST_NAMED].tolist())
             raise HeadcountError(
                 f"stratum {first + 1} of the plan has {counts[first]} "
                 f"label{'' if counts[first] == 1 else 's'}, but at least 2 are needed: label "
-                "more of its rows."
+                f"more of its rows, which are row {named}"
+                f"{' and others' if len(unlabelled) > _MOST_NAMED else ''}."
             )
         return LabelSample.stratified(rows, strata, self.sizes, weights, clusters)
 
