@@ -125,6 +125,7 @@ def _compared(
             pl.col("alpha").cast(pl.Float64), pl.col("n").alias("published_n"),
         ),
         on=["method", "shift", "alpha", "published_n"],
+        maintain_order="left",
     )  # fmt: skip
     if pairs.is_empty():
         return []
