@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headcount.estimates.conditioning import Conditional, Conditioning, Prior, ShareConditioning
+from headcount.estimates.conditioning import (
+    Conditional,
+    Conditioning,
+    Prior,
+    ShareConditioning,
+    with_believed,
+)
 from headcount.parts.solvers import Solution
 from headcount.parts.training import Training
 from tests.oracle import uncertainty as oracle
@@ -86,6 +92,8 @@ def conditioning(**more):
     calls = []
 
     class Counts:
+        copies_only = False
+
         def solve_training(self, training, samples):
             calls.append(int(samples.sizes[0]))
             return Solution.closed_form(samples.prevalence_of(training.items, 2))
@@ -102,13 +110,13 @@ def posterior_of(made, answer, size):
 def test_samples_of_similar_sizes_share_simulations():
     made, calls = conditioning()
     answers = np.tile([0.38, 0.62], (5, 1))
-    means = made.means(answers, np.array([100, 101, 99, 400, 100]))
+    shares = made.points(answers, np.array([100, 101, 99, 400, 100]))
     assert len(calls) == 2
-    np.testing.assert_array_equal(means[0], means[4])
-    np.testing.assert_allclose(means[:, 0], 0.3, atol=0.02)
+    np.testing.assert_array_equal(shares[0], shares[4])
+    np.testing.assert_allclose(shares[:, 0], 0.3, atol=0.02)
     for number, size in enumerate((100, 101, 99, 400)):
         posterior = posterior_of(made, answers[0], size)
-        np.testing.assert_allclose(posterior.mean, means[number], atol=1e-12)
+        np.testing.assert_allclose(posterior.shares, shares[number], atol=1e-12)
 
 
 def test_larger_samples_are_more_certain():
@@ -159,3 +167,49 @@ def test_samples_of_similar_size_share_their_simulations():
     conditioning.given(answer, 12)
     assert len(sizes) == 2
     assert sizes[1] == 12
+
+
+def test_classes_gain_items_by_calibrated_posteriors():
+    rng = np.random.default_rng(0)
+    codes = rng.permutation(np.repeat([0, 1, 2], 60))
+    # Calibrated: an item belongs to the class that it resembles four times in five.
+    resembled = np.where(rng.random(180) < 0.7, codes, rng.integers(3, size=180))
+    P = np.full((180, 3), 0.1) + 0.7 * np.eye(3)[resembled]
+    training = Training(P, codes, 3)
+    enlarged = with_believed(training, training, seed=0)
+    np.testing.assert_array_equal(enlarged.items[:180], P)
+    added, labels = enlarged.items[180:], enlarged.codes[180:]
+    np.testing.assert_array_equal(np.bincount(labels), [20, 20, 20])
+    own = [(added[labels == j].argmax(axis=1) == j).mean() for j in range(3)]
+    np.testing.assert_allclose(own, 0.8, atol=0.1)
+    # As many more of the copies, and with the mean weight of their class.
+    weights = 1.0 + codes
+    copies = Training(np.tile(P, (4, 1)), np.tile(codes, 4), 3, np.tile(weights, 4))
+    weighted = with_believed(copies, Training(P, codes, 3, weights), seed=0)
+    np.testing.assert_array_equal(np.bincount(weighted.codes), [320, 320, 320])
+    np.testing.assert_allclose(weighted.weights[720:], 1.0 + weighted.codes[720:])
+    # Several classifiers, one of which returns decisions.
+    several = Training([resembled, P], codes, 3)
+    items = with_believed(several, several, 0, [False, True]).items
+    np.testing.assert_array_equal(items[1], enlarged.items)
+    np.testing.assert_array_equal(items[0], items[1].argmax(axis=1))
+
+
+def test_the_answer_of_a_member_is_used_where_its_errors_are_smaller():
+    rng = np.random.default_rng(0)
+    K, n = 40, 1000
+    truths = rng.dirichlet(np.full(K, 0.3), n)
+    good = truths + rng.normal(scale=0.001, size=truths.shape)
+    bad = truths + rng.normal(scale=0.01, size=truths.shape)
+    answers = np.hstack([bad, good])
+    true = rng.dirichlet(np.full(K, 0.3))
+    answer = np.concatenate([true + 0.01, true])
+    draws, weights = Conditional(answers, truths, members=2).given(answer)
+    assert np.abs(weights @ draws - true).mean() < 0.0005
+    regressed, weights = Conditional(answers, truths).given(answer)
+    assert np.abs(weights @ regressed - true).mean() > 0.001
+    # Few classes: the regression removes the bias that depends on the share.
+    truths = rng.dirichlet(np.ones(2), n)
+    biased = np.full((n, 2), 0.1) + 0.8 * truths + rng.normal(scale=0.01, size=(n, 1)) * [1, -1]
+    draws, weights = Conditional(biased, truths, members=1).given(np.array([0.3, 0.7]))
+    np.testing.assert_allclose(weights @ draws, [0.25, 0.75], atol=0.005)

@@ -41,9 +41,13 @@ def about(shares, n=1000):
 # What it is made of
 
 
-def test_the_shares_are_the_mean_of_the_posterior(estimate):
-    assert estimate.shares == pytest.approx(estimate.posterior.mean)
-    assert estimate.shares == pytest.approx(estimate.draws.mean(axis=0), abs=1e-3)
+def test_the_shares_have_the_least_expected_absolute_error(estimate):
+    assert estimate.shares == pytest.approx(estimate.point("ae"))
+    assert estimate.point("mean") == pytest.approx(estimate.draws.mean(axis=0), abs=1e-3)
+    error, of_mean = (
+        np.abs(estimate.draws - estimate.point(metric)).mean() for metric in ("ae", "mean")
+    )
+    assert error <= of_mean
     assert list(estimate.prevalence) == estimate.classes.tolist()
     assert list(estimate.prevalence.values()) == estimate.shares.tolist()
 
@@ -183,7 +187,7 @@ def test_names_of_classes_permute_the_estimate(seed, order):
     np.testing.assert_allclose(two.raw, one.raw[order], atol=1e-8)
     errors = one.draws.std(axis=0)[order]
     # Noise of 4,000 simulations: a small part of the standard error.
-    assert (np.abs(two.shares - one.shares[order]) < 0.35 * errors + 0.003).all()
+    assert (np.abs(two.shares - one.shares[order]) < 0.55 * errors + 0.003).all()
     assert two.draws.std(axis=0) == pytest.approx(errors, rel=0.4, abs=0.003)
 
 
@@ -490,7 +494,8 @@ def test_weights_make_training_less_certain(n_classes, pool):
         .estimate(hc.Scored(pool), **options)
         for given in (None, weights)
     )
-    assert (weighted.draws.std(axis=0) > 1.5 * plain.draws.std(axis=0)).all()
+    # Calibrated posteriors count for 20 items of each class, whose weights do not matter.
+    assert (weighted.draws.std(axis=0) > 1.15 * plain.draws.std(axis=0)).all()
 
 
 def test_draws_of_very_many_samples_are_not_kept(training, pool, monkeypatch):

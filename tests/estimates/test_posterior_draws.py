@@ -47,13 +47,15 @@ def two_normals(n, distance, share, seed=0):
 
 
 @pytest.mark.parametrize("prior", [(1.0, 1.0), (0.5, 2.0), (8.0, 3.0)])
+@pytest.mark.parametrize("temperature", [1.0, 3.0])
 @pytest.mark.parametrize(("n", "distance"), [(200, 1.2), (30, 2.5), (400, 0.3)])
-def test_likelihoods_of_two_classes(n, distance, prior):
+def test_likelihoods_of_two_classes(n, distance, prior, temperature):
     ratios = two_normals(n, distance, 0.3)
     # The scale of a row makes no difference.
     scaled = ratios * np.random.default_rng(1).uniform(1e-30, 1e30, (n, 1))
-    (found,) = posteriors_from_ratios(scaled, Samples.whole(n), np.array(prior), 1)
-    mean, spread = oracle.of_two_classes(ratios, prior)
+    warmth = np.array([temperature])
+    (found,) = posteriors_from_ratios(scaled, Samples.whole(n), np.array(prior), 1, warmth)
+    mean, spread = oracle.of_two_classes(ratios, prior, temperature=temperature)
     share = found.draws[:, 1]
     assert share.mean() == pytest.approx(mean, abs=MEAN * spread)
     assert share.std() == pytest.approx(spread, rel=SPREAD)

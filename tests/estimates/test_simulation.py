@@ -64,7 +64,7 @@ def test_a_class_is_resampled_before_items_are_drawn():
 
 def test_items_are_drawn_by_weight():
     weights = np.array([1.0, 0.0, 3.0, 2.0, 2.0])
-    made = simulate(training([3, 2], weights), 50, 2000, Prior(), 0)
+    made = simulate(training([3, 2], weights), 50, 2000, Prior(np.ones(2)), 0)
     counts = np.bincount(made.samples.indices, minlength=5)
     assert counts[1] == 0
     assert counts[2] / counts[0] == pytest.approx(3, rel=0.2)
@@ -156,8 +156,12 @@ def test_priors():
     mixture = Prior().draw(40_000, shares, rng)
     np.testing.assert_allclose(mixture.sum(axis=1), 1)
     # A half uniform, a quarter near the edges, a quarter near the training shares.
+    full = mixture[(mixture > 0).all(axis=1)]
     expected = 0.5 * 0.5 + 0.25 * 0.5 + 0.25 * (10 * 0.9 + 0.05) / (10 + 0.1)
-    assert mixture[:, 0].mean() == pytest.approx(expected, abs=0.01)
+    assert full[:, 0].mean() == pytest.approx(expected, abs=0.01)
+    # A class is there in half of the draws, and in the others with a probability of U(.2, 1).
+    p = np.linspace(0.2, 1, 100_001)
+    assert 1 - len(full) / 40_000 == pytest.approx(0.5 * (1 - (p**2).mean()), abs=0.01)
     near_edge = (mixture.min(axis=1) < 0.01).mean()
     assert near_edge > (Prior(np.ones(2)).draw(40_000, shares, rng).min(axis=1) < 0.01).mean()
     chosen = Prior(draws=np.array([[0.3, 0.7], [0.6, 0.4]])).draw(1000, shares, rng)

@@ -322,7 +322,8 @@ def posterior_of_ratios(ratios, arrays, prior, n_draws, kernel=draw_from_ratios)
     indices, offsets = layout(arrays)
     out = np.empty((len(arrays), n_draws, ratios.shape[1]))
     with np.errstate(over="ignore"):
-        kernel(ratios, indices, offsets, prior, np.uint64(5), 3, 0, len(arrays), out)
+        powers = 1 / (1.0 + np.arange(len(arrays)))
+        kernel(ratios, indices, offsets, powers, prior, np.uint64(5), 3, 0, len(arrays), out)
     return out
 
 

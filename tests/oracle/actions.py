@@ -1,9 +1,9 @@
-"""Shares with the least expected error, by linear programming."""
+"""Shares with the least expected error, by linear programming and by quantiles."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import brentq, linprog
 
 
 def expected_error(shares, draws, weights, n_items, *, relative):
@@ -26,3 +26,21 @@ def least_error(draws, weights, n_items, *, relative):
     sums = np.concatenate([np.ones(K), np.zeros(n * K)])[None]
     result = linprog(costs, np.vstack([above, below]), limits, sums, [1.0], bounds=(0, None))
     return result.fun
+
+
+def common_quantiles(draws, weights, n_items, *, relative):
+    """Quantiles of the classes at levels moved by one number, such that they sum to 1."""
+
+    def shares(moved):
+        values = []
+        for column in draws.T:
+            order = np.argsort(column, kind="stable")
+            masses = weights / (column + 0.5 / n_items) if relative else weights
+            middles = np.cumsum(masses[order]) - masses[order] / 2
+            wanted = (masses.sum() + moved) / 2
+            values.append(np.interp(wanted, middles, column[order]))
+        return np.array(values)
+
+    most = 2 * n_items if relative else 1.0
+    moved = brentq(lambda m: shares(m).sum() - 1, -most, most, xtol=1e-13, rtol=1e-13)
+    return shares(moved) / shares(moved).sum()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 
-def of_two_classes(ratios, prior, n_points=4000):
+def of_two_classes(ratios, prior, n_points=4000, temperature=1.0):
     """Mean and standard deviation of the realised share of the second class, on a grid."""
     share = (np.arange(n_points) + 0.5) / n_points
     low, high = np.outer(1 - share, ratios[:, 0]), np.outer(share, ratios[:, 1])
-    logs = np.log(low + high).sum(axis=1)
+    logs = np.log(low + high).sum(axis=1) / temperature
     logs += (prior[0] - 1) * np.log(1 - share) + (prior[1] - 1) * np.log(share)
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()

@@ -10,6 +10,8 @@ from tests.oracle import posterior as oracle
 
 import headcount as hc
 from headcount.errors import HeadcountError
+from headcount.estimates.estimation import EstimateOptions, conditioning
+from headcount.estimates.posterior_draws import temperatures
 from headcount.quantifiers.registry import quantifiers
 
 WITH = [name for name, method in quantifiers().items() if method.posterior_kind]
@@ -41,7 +43,7 @@ def test_posteriors_of_items_and_of_scores(name, K):
     for estimate, rows in zip(estimates, samples, strict=True):
         assert estimate.draws.shape == (1000, K)
         np.testing.assert_allclose(estimate.draws.sum(axis=1), 1)
-        np.testing.assert_allclose(estimate.shares, estimate.draws.mean(axis=0), atol=1e-9)
+        np.testing.assert_allclose(estimate.shares, estimate.point("ae"), atol=1e-9)
         np.testing.assert_array_equal(estimate.raw, quantifier.predict_many(X, [rows])[0])
         assert estimate.ellipse().contains(estimate.shares)
         again = quantifier.estimate_many(X, [rows], posterior=True, random_state=0)[0]
@@ -59,9 +61,30 @@ def test_sld_is_the_posterior_of_its_ratios():
     estimate = quantifier.estimate(
         hc.Scored(new), posterior=True, prior=[3.0, 2.0], random_state=0
     )
-    mean, spread = oracle.of_two_classes(new / quantifier.prior_, (3.0, 2.0))
-    assert estimate.shares[1] == pytest.approx(mean, abs=0.15 * spread)
+    fitted, prior = quantifier.fitted_, np.array([3.0, 2.0])
+    shares = conditioning(fitted, fitted.model, EstimateOptions(random_state=0))
+    (warmth,) = temperatures(
+        fitted.model.likelihood, shares, prior, np.array([len(new)]), shares.seed
+    )
+    assert warmth > 1  # naive Bayes is too sure
+    mean, spread = oracle.of_two_classes(new / quantifier.prior_, prior, temperature=warmth)
+    assert estimate.point("mean")[1] == pytest.approx(mean, abs=0.15 * spread)
     assert estimate.draws[:, 1].std() == pytest.approx(spread, rel=0.12)
+
+
+def test_the_temperature_makes_intervals_of_likelihoods_hold():
+    hits = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        y = rng.permutation(60) % 2
+        codes = (rng.random(150) < rng.uniform()).astype(int)
+        X, new = (rng.normal(size=(len(c), 1)) + 1.5 * c[:, None] for c in (y, codes))
+        fitted = hc.SLD(GaussianNB(), random_state=0).fit(X, y)
+        interval = fitted.estimate(new, posterior=True, random_state=0).interval()
+        low, high = interval[1]
+        hits.append(low <= codes.mean() <= high)
+    # 67% if the classifier, fitted on 60 items, is taken as known.
+    assert np.mean(hits) >= 0.82
 
 
 def test_pacc_is_the_posterior_of_counts_between_quartiles():
@@ -75,7 +98,7 @@ def test_pacc_is_the_posterior_of_counts_between_quartiles():
     ]
     seen = np.bincount(np.searchsorted(cuts, new[:, 1]), minlength=4)
     mean, spread = oracle.of_counts(np.array(known), seen, (1.0, 1.0))
-    assert estimate.shares[1] == pytest.approx(mean, abs=0.2 * spread)
+    assert estimate.point("mean")[1] == pytest.approx(mean, abs=0.2 * spread)
     assert estimate.draws[:, 1].std() == pytest.approx(spread, rel=0.12)
 
 

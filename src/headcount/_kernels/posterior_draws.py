@@ -69,11 +69,12 @@ def binomial(n, p, state):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _log_density(t, total, base, slope, counts, first, second):
+def _log_density(t, total, base, slope, counts, power, first, second):
     """Log-density of the part t of two classes' shares that the first of them has.
 
     `base` holds the densities of the items if the second has both shares, and `slope` what
-    the first adds; `counts` the numbers of items, or nothing if each is one.
+    the first adds; `counts` the numbers of items, or nothing if each is one. The likelihood
+    is raised to a power.
     """
     product, log_density = 1.0, 0.0
     for i in range(base.size):
@@ -85,7 +86,7 @@ def _log_density(t, total, base, slope, counts, first, second):
             if product < _SMALL:
                 log_density += np.log(product)
                 product = 1.0
-    log_density += np.log(product)
+    log_density = power * (log_density + np.log(product))
     if first != 1.0:
         log_density += (first - 1.0) * np.log(t * total)
     if second != 1.0:
@@ -94,7 +95,7 @@ def _log_density(t, total, base, slope, counts, first, second):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _renew_pair(j, k, ratios, counts, prior, shares, base, slope, state):
+def _renew_pair(j, k, ratios, counts, power, prior, shares, base, slope, state):
     """Renew the division of two shares, by slice sampling."""
     K = shares.size
     total = shares[j] + shares[k]
@@ -106,12 +107,12 @@ def _renew_pair(j, k, ratios, counts, prior, shares, base, slope, state):
         base[i] = density + total * ratios[i, k]
         slope[i] = total * (ratios[i, j] - ratios[i, k])
     t = shares[j] / total
-    level = _log_density(t, total, base, slope, counts, prior[j], prior[k])
+    level = _log_density(t, total, base, slope, counts, power, prior[j], prior[k])
     level += np.log(_uniform(state))
     low, high = 0.0, 1.0
     while True:
         new = low + (high - low) * _uniform(state)
-        if _log_density(new, total, base, slope, counts, prior[j], prior[k]) >= level:
+        if _log_density(new, total, base, slope, counts, power, prior[j], prior[k]) >= level:
             break
         if new < t:
             low = new
@@ -126,7 +127,7 @@ def _renew_pair(j, k, ratios, counts, prior, shares, base, slope, state):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _renew_shares(ratios, counts, prior, shares, base, slope, state):
+def _renew_shares(ratios, counts, power, prior, shares, base, slope, state):
     """Renew random pairs of shares, as many as there are classes."""
     K = shares.size
     for _ in range(K if K > 2 else 1):
@@ -134,17 +135,18 @@ def _renew_shares(ratios, counts, prior, shares, base, slope, state):
         k = int((K - 1) * _uniform(state))
         if k >= j:
             k += 1
-        _renew_pair(j, k, ratios, counts, prior, shares, base, slope, state)
+        _renew_pair(j, k, ratios, counts, power, prior, shares, base, slope, state)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def draw_from_ratios(
-    ratios, indices, offsets, prior, seed, warm_up, start, stop, out
+    ratios, indices, offsets, powers, prior, seed, warm_up, start, stop, out
 ):  # fmt: skip
     """Draws of the realised shares of samples whose items have known likelihoods.
 
-    `ratios` has one row per item of the pool, the largest number of each being 1, and
-    `prior` the parameters of a Dirichlet distribution. `out` (S, n_draws, K) is filled.
+    `ratios` has one row per item of the pool, the largest number of each being 1. `powers`
+    are those of the likelihoods of the samples, and `prior` the parameters of a Dirichlet
+    distribution. `out` (S, n_draws, K) is filled.
     """
     K = ratios.shape[1]
     shares, none, state = np.empty(K), np.empty(0), np.empty(1, np.uint64)
@@ -157,7 +159,7 @@ def draw_from_ratios(
         for j in range(K):
             shares[j] = 1.0 / K
         for turn in range(-warm_up, out.shape[1]):
-            _renew_shares(sample_ratios, none, prior, shares, base, slope, state)
+            _renew_shares(sample_ratios, none, powers[s], prior, shares, base, slope, state)
             if turn < 0:
                 continue
             counts = out[s, turn]
@@ -203,7 +205,7 @@ def draw_from_counts(
             for b in range(B):
                 rates[b, j] = (reference[j, b] + smoothing) / total
         for turn in range(-warm_up, out.shape[1] * thinning[s]):
-            _renew_shares(rates, counts, prior, shares, base, slope, state)
+            _renew_shares(rates, counts, 1.0, prior, shares, base, slope, state)
             for b in range(B):
                 remaining = int(counts[b])
                 density = 0.0

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._kernels.quantiles import quantiles_with_sum
+
 Floats = NDArray[np.float64]
 
 ACTIONS = ("mean", "ae", "rae")
-_HALVINGS = 60
 
 
 def action(metric: str, draws: Floats, weights: Floats, n_items: int) -> Floats:
@@ -31,29 +32,12 @@ def action(metric: str, draws: Floats, weights: Floats, n_items: int) -> Floats:
     masses = np.broadcast_to(weights[:, None], draws.shape)
     if metric == "rae":
         masses = masses / (draws + 0.5 / n_items)
-    order = np.argsort(draws, axis=0, kind="stable")
-    values = np.take_along_axis(draws, order, axis=0)
-    masses = np.take_along_axis(masses, order, axis=0)
-    ends = np.cumsum(masses, axis=0)
+    columns = np.ascontiguousarray(draws.T)
+    order = np.argsort(columns, axis=1, kind="stable")
+    values = np.take_along_axis(columns, order, axis=1)
+    masses = np.take_along_axis(masses.T, order, axis=1)
+    ends = np.cumsum(masses, axis=1)
+    shares = np.empty(len(values))
     # A draw stands for the middle of its mass, so that quantiles are continuous.
-    middles, totals = (ends - masses / 2).T.copy(), ends[-1]
-    columns = values.T.copy()
-
-    def quantiles(moved: float) -> Floats:
-        wanted = (totals + moved) / 2
-        return np.array(
-            [
-                np.interp(mass, middle, column)
-                for mass, middle, column in zip(wanted, middles, columns, strict=True)
-            ]
-        )
-
-    low, high = -float(totals.max()), float(totals.max())
-    for _ in range(_HALVINGS):
-        centre = (low + high) / 2
-        if quantiles(centre).sum() < 1:
-            low = centre
-        else:
-            high = centre
-    shares = quantiles(high)
+    quantiles_with_sum(values, ends - masses / 2, ends[:, -1].copy(), 1.0, shares)
     return np.asarray(shares / shares.sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -13,12 +14,13 @@ from scipy.spatial import KDTree
 
 from headcount._kernels.stratified_draws import draw_resampled
 from headcount._support.execution import each_range
-from headcount.errors import HeadcountError
+from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.estimates.actions import action
 from headcount.items.arrays import take_rows
 from headcount.parts.solvers import Solution
 from headcount.parts.training import Training
 from headcount.samples.samples import Samples, sort_by_code
+from headcount.scores.calibration import fit_calibrator
 
 Floats = NDArray[np.float64]
 
@@ -26,6 +28,9 @@ Floats = NDArray[np.float64]
 @dataclass(frozen=True, eq=False)
 class Prior:
     """Shares that are thought possible before the items of a sample are looked at.
+
+    By default, some classes are absent from half of the draws: each with a probability that
+    differs from draw to draw. With `all_present` they are not.
 
     >>> import numpy as np
     >>> shares = np.array([0.2, 0.8])
@@ -36,6 +41,7 @@ class Prior:
 
     concentration: Floats | None = None
     draws: Floats | None = None
+    all_present: bool = False
 
     def draw(self, n: int, training_shares: Floats, rng: np.random.Generator) -> Floats:
         """Draw `n` vectors of shares, as an array of shape (n, K)."""
@@ -49,7 +55,25 @@ class Prior:
             rng.dirichlet(np.full(K, 0.3), n // 4),
             rng.dirichlet(10 * training_shares + 0.05, n // 4),
         ]
-        return rng.permutation(np.concatenate(draws))
+        shares = rng.permutation(np.concatenate(draws))
+        return shares if self.all_present else without_some_classes(shares, rng)
+
+
+# Largest probability that a class is absent from a draw.
+_MOST_ABSENT = 0.8
+
+
+def without_some_classes(shares: Floats, rng: np.random.Generator) -> Floats:
+    """Shares of which the first half lack classes, each with a probability that varies."""
+    half: Floats = shares[: len(shares) // 2]
+    probability = rng.uniform(0, _MOST_ABSENT, (len(half), 1))
+    present = rng.random(half.shape) >= probability
+    # The largest class is there if no other is.
+    alone = ~(present & (half > 0)).any(axis=1)
+    present[alone, half[alone].argmax(axis=1)] = True
+    fewer = half * present
+    fewer = fewer / fewer.sum(axis=1, keepdims=True)
+    return np.concatenate([fewer, shares[len(half) :]])
 
 
 def check_prior(prior: Any, n_classes: int) -> Prior:
@@ -195,11 +219,80 @@ def _neighbours(logs: Floats) -> Rows:
     return np.asarray(places, np.int64).reshape(len(logs), near)
 
 
+# Items of each class that calibrated posteriors count for: what is seen of a class is mixed
+# with what the posteriors of all items say about it. Classes of few items gain by it, those
+# of many hardly change.
+_BELIEVED = 20
+
+
+def with_believed(
+    items: Training, training: Training, seed: int, posteriors: Any = True
+) -> Training:
+    """Items with more of them in each class, drawn by their calibrated posteriors of it.
+
+    `items` are copies of those in `training`; the items added to a class are to its copies
+    as 20 items are to those of the class in training.
+
+    >>> import numpy as np
+    >>> P = np.repeat([[0.9, 0.1], [0.1, 0.9]], 50, axis=0)
+    >>> training = Training(P, np.repeat([0, 1], 50), 2)
+    >>> enlarged = with_believed(training, training, seed=0)
+    >>> np.bincount(enlarged.codes)
+    array([70, 70])
+    """
+    scores = _first_posteriors(items.items, posteriors)
+    assert scores is not None
+    believed = _calibrated(scores, _first_posteriors(training.items, posteriors), training)
+    masses = believed if items.weights is None else believed * items.weights[:, None]
+    rng = np.random.default_rng([seed, 1])
+    rows, codes = [np.arange(len(items.codes))], [items.codes]
+    growth = _BELIEVED * len(items.codes) / len(training.codes)
+    for j in range(training.n_classes):
+        n_added = round(growth)
+        ends = np.cumsum(masses[:, j])
+        levels = (np.arange(n_added) + rng.random()) / n_added * ends[-1]
+        rows.append(np.minimum(np.searchsorted(ends, levels), len(ends) - 1))
+        codes.append(np.full(n_added, j))
+    taken, labels = np.concatenate(rows), np.concatenate(codes)
+    weights = None
+    if items.weights is not None:
+        sums = np.bincount(items.codes, items.weights, training.n_classes)
+        means = sums / np.maximum(np.bincount(items.codes, minlength=training.n_classes), 1)
+        weights = np.concatenate([items.weights, means[labels[len(items.codes) :]]])
+    return Training(_rows_of(items.items, taken), labels, training.n_classes, weights)
+
+
+def _first_posteriors(items: Any, posteriors: Any) -> Floats | None:
+    """Posteriors of the first classifier; None if there are none."""
+    if not isinstance(items, list):
+        return np.asarray(items) if posteriors else None
+    for entry in _parts(items, posteriors):
+        first = _first_posteriors(*entry)
+        if first is not None:
+            return first
+    return None
+
+
+def _calibrated(scores: Floats, of_training: Any, training: Training) -> Floats:
+    with warnings.catch_warnings():
+        # Users did not choose this calibration.
+        warnings.simplefilter("ignore", HeadcountWarning)
+        calibrator = fit_calibrator("ts", of_training, training.codes, training.weights)
+    return calibrator.transform(scores)
+
+
+def _rows_of(items: Any, rows: Rows) -> Any:
+    if isinstance(items, list):
+        return [_rows_of(entry, rows) for entry in items]
+    return take_rows(items, rows)
+
+
 # Sizes up to the first are simulated as they are. Larger ones are rounded to powers of the
 # ratio, so that samples of many sizes share simulations, and are at most the last.
 _EXACT_SIZE, _SIZE_RATIO, _LARGEST_SIZE = 20, 1.1, 20_000
-# Items that one set of simulations has at most, as long as at least so many samples are left.
-_MOST_ITEMS, _FEWEST_SAMPLES = 20_000_000, 1000
+# Items that one set of simulations has at most, as long as at least so many samples are left;
+# fewer if there are more classes than the last number.
+_MOST_ITEMS, _FEWEST_SAMPLES, _FEW_CLASSES = 20_000_000, 1000, 10
 _FEWEST_ITEMS_PER_THREAD = 20_000
 
 
@@ -235,7 +328,8 @@ def simulate(
     >>> simulated.shares.mean(axis=0).round(1)
     array([0.9, 0.1])
     """
-    n = min(n, max(_FEWEST_SAMPLES, _MOST_ITEMS // size))
+    many = max(training.n_classes // _FEW_CLASSES, 1)
+    n = min(n, max(_FEWEST_SAMPLES, _MOST_ITEMS // (size * many)))
     rng = np.random.default_rng([seed, size])
     if counts is None:
         counts = training.class_sizes
@@ -310,6 +404,9 @@ _NEAR = 0.1
 # answers mean nothing.
 _RIDGE, _LOCAL_RIDGE, _LEAST_VARIANCE = 1e-6, 1e-3, 1e-12
 
+# Slopes that there may be for each effective simulation, if members are an alternative.
+_MOST_SLOPES = 0.25
+
 # Draws with equal weights that an estimate has.
 _N_DRAWS = 1000
 
@@ -338,6 +435,10 @@ class WeightedDraws:
 class Conditional:
     """Pairs of answers and truths of simulated samples.
 
+    The truths are regressed on the answers, locally. If the answers are those of `members`
+    that are estimates of the truths themselves, the answer of one of them, less its errors in
+    similar simulations, is used where these are smaller than the residuals of the regression.
+
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> truths = rng.random((4000, 1))
@@ -349,6 +450,7 @@ class Conditional:
 
     answers: Floats
     truths: Floats
+    members: int = 0
 
     @cached_property
     def _fitted(self) -> tuple[Floats, Floats, Floats]:
@@ -377,7 +479,19 @@ class Conditional:
         local = _slopes(away, truths - mean_truth, weights, _LOCAL_RIDGE)
         residuals = truths - mean_truth - away @ local
         residuals *= _without_fit(weights, answers.shape[1])
-        return np.asarray(mean_truth + (answer - mean_answer) @ local + residuals), weights
+        draws = mean_truth + (answer - mean_answer) @ local + residuals
+        # Slopes are the less certain, the more of them there are for the simulations.
+        slopes_per_simulation = answers.shape[1] * float((weights**2).sum())
+        error = np.sqrt(1 + slopes_per_simulation) * _mean_size(residuals, weights)
+        if slopes_per_simulation > _MOST_SLOPES:
+            error = np.inf
+        K = truths.shape[1]
+        for first in range(0, self.members * K, K):
+            errors = truths - answers[:, first : first + K]
+            size = _mean_size(errors - weights @ errors, weights)
+            if size < error:
+                error, draws = size, answer[first : first + K] + errors
+        return np.asarray(draws), weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -429,6 +543,10 @@ def _slopes(away: Floats, moved: Floats, weights: Floats | None, ridge: float) -
     return np.asarray(np.linalg.solve(variance, weighted.T @ moved), dtype=np.float64)
 
 
+def _mean_size(residuals: Floats, weights: Floats) -> float:
+    return float(weights @ np.abs(residuals).mean(axis=1))
+
+
 def _without_fit(weights: Floats, n_slopes: int) -> float:
     """Factor that undoes the shrinking of residuals by the fit of their regression line."""
     effective = 1 / (weights**2).sum()
@@ -453,6 +571,11 @@ class SharePosterior(WeightedDraws):
         # No share above 1 by rounding.
         return np.asarray(mean / mean.sum())
 
+    @property
+    def shares(self) -> Floats:
+        """Shares with the least expected absolute error."""
+        return self.point("ae", 1)
+
     def point(self, metric: str, n_items: int) -> Floats:
         """Shares with the least expected error by a metric; see `action`."""
         return action(metric, self.weighted, self.weights, n_items)
@@ -461,8 +584,8 @@ class SharePosterior(WeightedDraws):
 class RepeatedPosterior:
     """Distribution of the shares of a sample that is computed again whenever it is used.
 
-    For so many samples that the draws of all would not fit into memory. Only the mean is kept
-    after `release`. It is read as a `SharePosterior` is.
+    For so many samples that the draws of all would not fit into memory. Only the shares are
+    kept after `release`. It is read as a `SharePosterior` is.
     """
 
     def __init__(self, make: Callable[[], SharePosterior]) -> None:
@@ -478,6 +601,11 @@ class RepeatedPosterior:
     def mean(self) -> Floats:
         """Mean shares."""
         return self._current().mean
+
+    @cached_property
+    def shares(self) -> Floats:
+        """Shares with the least expected absolute error."""
+        return self._current().shares
 
     def point(self, metric: str, n_items: int) -> Floats:
         """Shares with the least expected error by a metric."""
@@ -510,6 +638,10 @@ class RepeatedPosterior:
 class Answering(Protocol):
     """A fitted method."""
 
+    @property
+    def copies_only(self) -> bool:
+        """True if simulated items must be copies of the training items, in their order."""
+
     def solve_training(self, training: Training, samples: Samples) -> Solution:
         """Answers to samples of the training items."""
 
@@ -520,6 +652,7 @@ class ShareConditioning:
 
     >>> import numpy as np
     >>> class Counts:
+    ...     copies_only = False
     ...     def solve_training(self, training, samples):
     ...         return Solution.closed_form(samples.prevalence_of(training.items, 2))
     >>> codes = np.repeat([0, 1], 500)
@@ -527,7 +660,7 @@ class ShareConditioning:
     >>> training = Training(predicted, codes, 2)
     >>> conditioning = ShareConditioning(Counts(), training, False, Prior(), 4000, seed=0)
     >>> answers, sizes = np.array([[0.38, 0.62]]), np.array([10_000])
-    >>> conditioning.means(answers, sizes).round(2)  # answers are .2 + .6 x shares
+    >>> conditioning.points(answers, sizes).round(2)  # answers are .2 + .6 x shares
     array([[0.3, 0.7]])
     """
 
@@ -567,13 +700,16 @@ class ShareConditioning:
         draws, weights = self._conditioning.given(answer, size)
         centre = weights @ draws
         mean = _on_simplex(centre[None])[0]
-        factor = size_factor(self.training.class_sizes, mean, size)
-        return SharePosterior(_on_simplex(mean + factor * (draws - centre)), weights)
+        factor = size_factor(self._class_sizes, mean, size)
+        moved = draws + (factor - 1) * (draws - centre)
+        return SharePosterior(_on_simplex(moved), weights)
 
-    def means(self, answers: Floats, sizes: NDArray[np.int64]) -> Floats:
-        """Mean shares of each sample, one row per sample."""
+    def points(self, answers: Floats, sizes: NDArray[np.int64], metric: str = "ae") -> Floats:
+        """Shares of each sample with the least expected error, one row per sample."""
         pairs = zip(answers, sizes.tolist(), strict=True)
-        return np.stack([self._posterior(answer, size).mean for answer, size in pairs])
+        return np.stack(
+            [self._posterior(answer, size).point(metric, size) for answer, size in pairs]
+        )
 
     def same_as(self, other: ShareConditioning) -> bool:
         """True if the simulations of both are the same; their priors are not compared."""
@@ -585,17 +721,39 @@ class ShareConditioning:
 
     def __getstate__(self) -> dict[str, Any]:
         # Files of models do not hold the simulations.
-        return {name: value for name, value in vars(self).items() if name != "_conditioning"}
+        simulated = ("_items", "_believes", "_conditioning")
+        return {name: value for name, value in vars(self).items() if name not in simulated}
+
+    @cached_property
+    def _items(self) -> Training:
+        """Items that samples are simulated from."""
+        if not self.posteriors_given:
+            return self.training
+        items = smooth(self.training, self.seed, self.posteriors_given)
+        if not self._believes:
+            return items
+        return with_believed(items, self.training, self.seed, self.posteriors_given)
+
+    @cached_property
+    def _believes(self) -> bool:
+        """True if classes get items by their posteriors."""
+        scores = _first_posteriors(self.training.items, self.posteriors_given)
+        shape = (self.training.n_classes,)
+        return scores is not None and scores.shape[1:] == shape and not self.model.copies_only
+
+    def trials(self, n: int, size: int, prior: Prior) -> tuple[Training, Simulated]:
+        """A few simulated samples, and the items that they are of."""
+        items = self._items
+        return items, simulate(items, size, n, prior, self.seed, self._class_sizes, _FOREIGN)
 
     @cached_property
     def _conditioning(self) -> Conditioning:
-        items = self.training
-        if self.posteriors_given:
-            items = smooth(items, self.seed, self.posteriors_given)
+        items = self._items
 
         def outcomes(made: Simulated) -> Conditional:
             answers = self.model.solve_training(items, made.samples).prevalence
-            return Conditional(answers, made.shares)
+            n_members = answers.shape[1] // made.shares.shape[1]
+            return Conditional(answers, made.shares, n_members)
 
         return Conditioning(
             items,
@@ -603,9 +761,14 @@ class ShareConditioning:
             self.prior,
             self.replicates,
             self.seed,
-            self.training.class_sizes,
+            self._class_sizes,
             _FOREIGN,
         )
+
+    @property
+    def _class_sizes(self) -> NDArray[np.int64]:
+        """Numbers of items that classes are worth."""
+        return np.asarray(self.training.class_sizes + (_BELIEVED if self._believes else 0))
 
 
 def _on_simplex(points: Floats) -> Floats:

@@ -409,7 +409,8 @@ class Estimate:
 
     The shares are conditioned on the result of a method. Samples with known shares are
     simulated from the training items. Those with similar results of the method show which
-    shares are likely: `prevalence` is their mean, and intervals are quantiles.
+    shares are likely: `prevalence` are the shares with the least expected absolute error, and
+    intervals are quantiles. `point` has the best shares for other metrics.
 
     Attributes
     ----------

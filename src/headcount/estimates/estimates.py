@@ -302,7 +302,7 @@ class GroupAnswers:
     def raw_error(self) -> Floats | None:
         """Bound on the error of `raw` from cells or samples in place of items, (G, K)."""
         if self.own is None:
-            variants = self._means_of_variants(slice(None), self.sizes)
+            variants = self._points_of_variants(slice(None), self.sizes)
         else:
             variants = self.own.variants
         if variants is None:
@@ -312,14 +312,14 @@ class GroupAnswers:
     def _raw(self, places: slice | list[int]) -> Floats:
         if self.own is not None:
             return self.own.values[places]
-        return self.conditioning.means(self.answers.values[places], self.sizes[places])
+        return self.conditioning.points(self.answers.values[places], self.sizes[places])
 
-    def _means_of_variants(self, places: slice | list[int], sizes: Integers) -> Floats | None:
+    def _points_of_variants(self, places: slice | list[int], sizes: Integers) -> Floats | None:
         if self.answers.variants is None:
             return None
         return np.stack(
             [
-                self.conditioning.means(answers[places], sizes[places])
+                self.conditioning.points(answers[places], sizes[places])
                 for answers in self.answers.variants
             ]
         )
@@ -346,7 +346,7 @@ class GroupAnswers:
     def _made(
         self, places: list[int], posteriors: Sequence[SharePosterior | RepeatedPosterior]
     ) -> Sequence[Estimate]:
-        shares = np.stack([posterior.mean for posterior in posteriors])
+        shares = np.stack([posterior.shares for posterior in posteriors])
         as_predicted = self.own is None and bool(
             (self.conditioned_sizes[places] == self.sizes[places]).all()
         )
@@ -373,7 +373,7 @@ class GroupAnswers:
 
     def _errors(self, places: list[int], shares: Floats) -> list[Floats | None]:
         """Errors of the shares that come from cells or samples in place of items."""
-        variants = self._means_of_variants(places, self.conditioned_sizes)
+        variants = self._points_of_variants(places, self.conditioned_sizes)
         if variants is None:
             return [None] * len(places)
         sampled = self.conditioned_sizes[places] < self.sizes[places]

@@ -433,8 +433,14 @@ def _under_likelihood(
         )
     seed = base_seeds(fitted.seed_or(options.random_state), 1)[0]
     raw = fitted.solve(reduced).prevalence
-    posteriors = share_posteriors(fitted, reduced, options.prior, seed)
-    shares = np.stack([posterior.mean for posterior in posteriors])
+    posteriors = share_posteriors(
+        fitted,
+        reduced,
+        options.prior,
+        seed,
+        lambda: conditioning(fitted, fitted.cross_fitted(), options),
+    )
+    shares = np.stack([posterior.shares for posterior in posteriors])
     places = list(range(len(posteriors)))
     examined = Examination.of_pool(fitted, reduced.X, reduced.samples)(places, shares)
     estimand: Estimand = options.estimand

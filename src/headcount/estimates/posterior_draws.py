@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import chi2
 
 from headcount._kernels.posterior_draws import draw_from_counts, draw_from_ratios
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError
-from headcount.estimates.conditioning import SharePosterior, check_prior
+from headcount.estimates.conditioning import (
+    Prior,
+    ShareConditioning,
+    SharePosterior,
+    check_prior,
+    simulated_size,
+)
 from headcount.items.arrays import count_rows
 from headcount.parts.binning import Bins
 from headcount.parts.fitted import Fitted, PoolSamples
@@ -31,12 +39,18 @@ _LEAST_THINNING, _MOST_THINNING = 2, 50
 
 
 def posteriors_from_ratios(
-    ratios: Floats, samples: Samples, prior: Floats, seed: int
+    ratios: Floats,
+    samples: Samples,
+    prior: Floats,
+    seed: int,
+    temperatures: Floats | None = None,
+    n_draws: int = _N_DRAWS,
 ) -> list[SharePosterior]:
     """Distribution of the realised shares of samples whose items have known likelihoods.
 
     The shares of the population have a Dirichlet prior. Pairs of them are renewed by slice
-    sampling, and the classes of the items are drawn given the shares.
+    sampling, and the classes of the items are drawn given the shares. At a temperature T the
+    likelihood is raised to the power 1 / T, as if there were fewer items.
 
     >>> import numpy as np
     >>> ratios = np.repeat([[9.0, 1.0], [1.0, 9.0]], [66, 34], axis=0)
@@ -47,14 +61,15 @@ def posteriors_from_ratios(
     largest = ratios.max(axis=1, keepdims=True)
     # An item that is impossible under every class is equally likely under each.
     scaled = np.divide(ratios, largest, out=np.ones_like(ratios), where=largest > 0)
-    out = np.empty((len(samples), _N_DRAWS, ratios.shape[1]))
+    out = np.empty((len(samples), n_draws, ratios.shape[1]))
+    powers = np.ones(len(samples)) if temperatures is None else 1 / temperatures
 
     def work(start: int, stop: int) -> None:
         # Here, as other threads do not inherit it: the kernel relies on overflow.
         with np.errstate(over="ignore"):
             draw_from_ratios(
-                scaled, samples.indices, samples.offsets, prior, np.uint64(seed), _WARM_UP,
-                start, stop, out,
+                scaled, samples.indices, samples.offsets, powers, prior, np.uint64(seed),
+                _WARM_UP, start, stop, out,
             )  # fmt: skip
 
     each_range(work, len(samples), grain=1)
@@ -111,19 +126,59 @@ def _equally_likely(draws: Floats) -> list[SharePosterior]:
     return [SharePosterior(of_sample, weights) for of_sample in draws]
 
 
+# Simulated samples that a temperature is found from, their items at most, and draws of each.
+_TRIALS, _TRIAL_ITEMS, _TRIAL_DRAWS = 100, 500, 100
+# Part of the squared errors that the variance should explain.
+_COVERED = 0.95
+
+
+def temperatures(
+    likelihood: Any,
+    conditioning: ShareConditioning,
+    prior: Floats,
+    sizes: NDArray[np.int64],
+    seed: int,
+) -> Floats:
+    """Temperatures at which the draws of samples of some sizes vary as much as they err.
+
+    The likelihood takes what was learnt from the training items as known. In simulated
+    samples, whose classes are resampled, the squared errors of the mean are compared with the
+    variance of the draws: 95% should be below 3.84 times the variance. What they have in
+    excess comes from the training items, so that it does not fall with the number of items,
+    as the variance does.
+    """
+    ratios, excess = None, {}
+    tried = [simulated_size(min(size, _TRIAL_ITEMS)) for size in sizes.tolist()]
+    for size in set(tried):
+        items, made = conditioning.trials(_TRIALS, size, Prior(concentration=prior))
+        if ratios is None:
+            ratios = likelihood.ratios(items.items)
+        trials = posteriors_from_ratios(ratios, made.samples, prior, seed, n_draws=_TRIAL_DRAWS)
+        # Shares among so many items are accurate to half an item at best.
+        variances = [trial.weighted.var(axis=0) + 0.25 / size**2 for trial in trials]
+        errors = np.stack([trial.mean for trial in trials]) - made.shares
+        reached = np.quantile(errors**2 / variances, _COVERED)
+        excess[size] = max(reached / chi2.ppf(_COVERED, 1) - 1, 0.0)
+    return np.array([1 + excess[n] * size / n for n, size in zip(tried, sizes, strict=True)])
+
+
 # Bins of the positive score of two classes, and of the largest posterior of the items
 # predicted as each of more classes.
 _BINS, _BINS_PER_CLASS = 4, 2
 
 
 def share_posteriors(
-    fitted: Fitted, reduced: PoolSamples, prior: Any, seed: int
+    fitted: Fitted,
+    reduced: PoolSamples,
+    prior: Any,
+    seed: int,
+    conditioning: Callable[[], ShareConditioning],
 ) -> list[SharePosterior]:
     """Posterior distribution of the realised shares in samples of a pool.
 
     The likelihood is that of predicted classes or binned scores, whose rates in each class are
-    unknown too, or of the items, taken as known. `prior` are the parameters of a Dirichlet
-    distribution; None is the uniform one.
+    unknown too, or of the items, at a temperature that simulations determine. `prior` are the
+    parameters of a Dirichlet distribution; None is the uniform one.
     """
     kind = fitted.likelihood
     if not kind or fitted.settings.get("smoothness"):
@@ -137,9 +192,10 @@ def share_posteriors(
     items, samples = _scored_once(fitted, reduced.X), reduced.samples
     if kind == "likelihood":
         model: Any = fitted.model
-        return posteriors_from_ratios(
-            model.likelihood.ratios(items), samples, concentration, seed
-        )
+        sizes = np.asarray(samples.sizes)
+        warmth = temperatures(model.likelihood, conditioning(), concentration, sizes, seed)
+        ratios = model.likelihood.ratios(items)
+        return posteriors_from_ratios(ratios, samples, concentration, seed, warmth)
     training = fitted.simulation_items()
     n_bins, bin_of = training.n_classes, _predicted
     if kind == "scores":

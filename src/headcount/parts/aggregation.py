@@ -38,6 +38,11 @@ class Model(Protocol):
     items.
     """
 
+    @property
+    def copies_only(self) -> bool:
+        """True if simulated items must be copies of the training items, in their order."""
+        return False
+
     def solve(self, items: Any, samples: Samples) -> Solution:
         """Shares of the classes in each sample of the items."""
         batches = reduce_in_batches(self.reduction() or (), items, samples)
@@ -54,6 +59,13 @@ class Model(Protocol):
         """Model that has not been trained on the items that it solves.
 
         The model itself, unless it trains its own classifier on the training items.
+        """
+        return self
+
+    def for_metric(self, metric: str) -> Model:
+        """Model whose answers have the least expected error by "mean", "ae" or "rae".
+
+        The model itself, unless it has draws of the shares.
         """
         return self
 

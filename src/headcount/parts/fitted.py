@@ -490,6 +490,14 @@ class Fitted:
         """Shares in many samples of a pool, with the diagnostics of the solver."""
         return self.solve(self.reduce(X, samples))
 
+    def for_metric(self, metric: str) -> Fitted:
+        """The method whose answers have the least expected error by a metric, if it has draws.
+
+        `metric` is one of ``"mean"``, ``"ae"`` and ``"rae"``.
+        """
+        model = self.model.for_metric(metric)
+        return self if model is self.model else replace(self, model=model)
+
     def answer(self, reduced: PoolSamples, model: Model, *, by_folds: bool) -> Solution:
         """Answers of a model, with items scored by one classifier or by those of all folds."""
         items = self.source.items(reduced.X, by_folds=by_folds)

@@ -27,6 +27,7 @@ from headcount.parts.solvers import Solution
 from headcount.parts.training import Reduced, Reduction, Training
 from headcount.quantifiers.adjusted import GPAC
 from headcount.quantifiers.base import Quantifier, ScoringPlan, seeded
+from headcount.quantifiers.kernels import KDEyML
 from headcount.quantifiers.likelihood import SLD
 from headcount.quantifiers.ordinal import OrdinalPACC
 from headcount.samples.samples import Samples
@@ -34,21 +35,22 @@ from headcount.scores.scorer import ItemScorer, ScoredPool, equal_scorers
 
 
 class Conditioned(Quantifier):
-    """Mean of the shares that lead to the answers of one or several quantifiers.
+    """Shares that lead to the answers of one or several quantifiers.
 
     Samples with known shares are simulated from the training items, and the quantifiers
-    answer to each of them. The mean of the shares that lead to similar answers as those for
-    a new sample is a better estimate than the answers themselves: bias is removed, and
-    answers of several quantifiers are combined by what they are worth. `estimate` of any
-    quantifier returns this mean with intervals; this class is for `evaluate`, `GridSearch`
-    and studies, and for several quantifiers together.
+    answer to each of them. The shares that lead to similar answers as those for a new sample
+    are a better estimate than the answers themselves: bias is removed, and answers of several
+    quantifiers are combined by what they are worth. Of these shares, those with the least
+    expected absolute error are returned; `evaluate` and `GridSearch` ask for those that are
+    best for their metric. `estimate` of any quantifier returns the same with intervals; this
+    class is for `evaluate`, `GridSearch` and studies, and for several quantifiers together.
 
     Parameters
     ----------
     quantifier : Quantifier or sequence of Quantifier, default=None
         By default maximum likelihood with and without calibration, and adjusted probabilistic
-        counts: ``[SLD(calibration="bcts"), SLD(), GPAC()]``. Quantifiers with equal
-        classifiers share their scores; those with different classifiers are combined, too.
+        counts: ``[SLD(calibration="auto"), SLD(calibration=None), GPAC()]``. Quantifiers with
+        equal classifiers share their scores; those with different ones are combined, too.
     prior : None, float, array-like of shape (K,) or (M, K), default=None
         Prior distribution of the shares, as for `estimate`.
     replicates : int, default=4000
@@ -102,7 +104,7 @@ class Conditioned(Quantifier):
         """The quantifiers as the user gave them."""
         quantifiers: Any = self.quantifier
         if quantifiers is None:
-            return [SLD(calibration="bcts"), SLD(), GPAC()]
+            return [SLD(calibration="auto"), SLD(calibration=None), GPAC()]
         return quantifiers if isinstance(quantifiers, list | tuple) else [quantifiers]
 
     def _unfitted(self) -> list[Quantifier]:
@@ -209,7 +211,7 @@ class Conditioned(Quantifier):
             prior=self.prior, replicates=self.replicates, random_state=self.random_state
         )
         shares = conditioning(fitted, joint, options)
-        return replace(fitted, model=_Means(joint, shares), conditioning=shares)
+        return replace(fitted, model=_Points(joint, shares), conditioning=shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,6 +242,10 @@ class _Joint(Model):
 
     members: Sequence[Fitted]
     models: Sequence[Model]
+
+    @property
+    def copies_only(self) -> bool:
+        return any(model.copies_only for model in self.models)
 
     def solve(self, items: Any, samples: Samples) -> Solution:
         pool = PoolSamples(items, samples)
@@ -285,16 +291,23 @@ def _in_a_row(answers: Sequence[Solution]) -> Solution:
 
 
 @dataclass(frozen=True, eq=False)
-class _Means(Model):
-    """Mean shares given the answers of a model."""
+class _Points(Model):
+    """Shares with the least expected error by a metric, given the answers of a model."""
 
     answers: _Joint
     shares: ShareConditioning
+    metric: str = "ae"
 
     def solve(self, items: Any, samples: Samples) -> Solution:
         solution = self.answers.solve(items, samples)
-        means = self.shares.means(solution.prevalence, samples.n_items)
-        return replace(solution, prevalence=means)
+        return self._given(solution, samples.n_items)
+
+    def for_metric(self, metric: str) -> Model:
+        return self if metric == self.metric else replace(self, metric=metric)
+
+    def _given(self, solution: Solution, sizes: NDArray[np.int64]) -> Solution:
+        points = self.shares.points(solution.prevalence, sizes, self.metric)
+        return replace(solution, prevalence=points)
 
     def cross_fitted(self, training: Training) -> Model:
         return self.answers
@@ -303,8 +316,7 @@ class _Means(Model):
         return self.answers.reduction()
 
     def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
-        solution = self.answers.solve_reduced(reduced, sizes)
-        return replace(solution, prevalence=self.shares.means(solution.prevalence, sizes))
+        return self._given(self.answers.solve_reduced(reduced, sizes), sizes)
 
 
 # Simulated samples that errors are reported for, and their items at most.
@@ -314,9 +326,10 @@ _TRIALS, _LARGEST_TRIAL = 200, 20_000
 class AutoQuantifier(Conditioned):
     """Strong methods over one or several classifiers, combined by conditioning.
 
-    Maximum likelihood with and without calibration and adjusted probabilistic counts answer
-    to samples simulated from the training set, and the shares are conditioned on all of
-    their answers together: see `Conditioned`. Each classifier is cross-fitted once.
+    Maximum likelihood with and without calibration, adjusted probabilistic counts and kernel
+    densities answer to samples simulated from the training set, and the shares are conditioned
+    on all of their answers together, or on the one that errs least in similar samples: see
+    `Conditioned`. Each classifier is cross-fitted once.
 
     Parameters
     ----------
@@ -349,7 +362,7 @@ class AutoQuantifier(Conditioned):
     >>> q.predict(X[400:]).round(1)
     array([0.5, 0.5])
     >>> print(q.explain())
-    SLD(bcts), SLD and GPAC combined. Mean absolute error in simulated samples of 500 items: ...
+    SLD(auto), SLD, GPAC and KDEyML combined. Mean absolute error in simulated samples of ...
     """
 
     info: ClassVar = MethodInfo(
@@ -392,9 +405,10 @@ class AutoQuantifier(Conditioned):
             method
             for classifier in classifiers
             for method in (
-                SLD(classifier, calibration="bcts", cv=self.cv),
-                SLD(classifier, cv=self.cv),
+                SLD(classifier, calibration="auto", cv=self.cv),
+                SLD(classifier, calibration=None, cv=self.cv),
                 GPAC(classifier, cv=self.cv),
+                KDEyML(classifier, cv=self.cv),
                 *((OrdinalPACC(classifier, cv=self.cv),) if ordered else ()),
             )
         ]
@@ -443,7 +457,7 @@ class AutoQuantifier(Conditioned):
         trials = simulate(strata, size, _TRIALS, model.shares.prior, seed=0)
         answers = model.answers.solve_training(training, trials.samples).prevalence
         sizes = np.full(len(answers), size)
-        combined = model.shares.means(answers, sizes)
+        combined = model.shares.points(answers, sizes)
         counted = trials.samples.prevalence_of(
             training.items[0].argmax(axis=1), len(self.classes_)
         )

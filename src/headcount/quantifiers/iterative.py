@@ -136,6 +136,7 @@ class LEIP(AggregativeQuantifier):
         title="incremental update of the prior",
         family="iterative",
         reference="Zhang, Batista & Kanhere, SDM 2025",
+        scoring="classifier",
         inconsistency="does not correct wrong labels",
     )
     threshold: float | None = None

@@ -114,6 +114,7 @@ class KDEyML(_KDEy):
         title="kernel densities, maximum likelihood",
         family="kernel density",
         reference=_KDEY,
+        scoring="classifier",
         inconsistency="smooths the classes but not the sample",
         depends_on_size=True,
     )

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from headcount._support.parameters import check_choice, check_count
 from headcount.errors import HeadcountError, warn
 from headcount.estimates.assumption import format_p_value
+from headcount.estimates.conditioning import Prior
 from headcount.estimates.diagnostics import UNLIKE
 from headcount.estimates.estimate import Estimate
 from headcount.parts.aggregation import Model
@@ -134,7 +135,11 @@ class OpenSet(ShareEstimator):
         known = scored.fitted_
         of_known = Training(None, known.codes_, len(scored.classes_), known.weights_)
         return replace(
-            quantifier.fitted_, method=f"OpenSet({type(base).__name__})", prior=of_known.prior
+            quantifier.fitted_,
+            method=f"OpenSet({type(base).__name__})",
+            prior=of_known.prior,
+            # If known classes could be absent, unknown ones could stand for them.
+            share_prior=Prior(all_present=True),
         )
 
     def estimate_many(self, X: Any, samples: Any, **options: Any) -> list[Estimate]:
@@ -192,6 +197,10 @@ class _LeftOut(Model):
             remaining = _subset(training, numbers != i)
             without.append(aggregation.fit(remaining))
         return cls(quantifier.fitted_.model, tuple(without), numbers)
+
+    @property
+    def copies_only(self) -> bool:
+        return True
 
     def solve(self, items: Any, samples: Samples) -> Solution:
         return self.whole.solve(items, samples)

@@ -77,11 +77,11 @@ class _LogLoss:
                 [cross, np.diag(weighted.sum(axis=0))],
             ]
         )
-        rooted = np.concatenate([by_slope, weighted], axis=1)
+        rooted = np.concatenate([by_slope, weighted], axis=1) @ self.tie
         rooted /= np.sqrt(self.weights)[:, None]
-        hessian = diagonal - rooted.T @ rooted
+        hessian = self.tie.T @ diagonal @ self.tie - rooted.T @ rooted
         gradient = self.tie.T @ gradient + _RIDGE * (free - self.identity)
-        return gradient, self.tie.T @ hessian @ self.tie
+        return gradient, hessian
 
 
 def fit_scaling(
@@ -314,6 +314,10 @@ _FITTERS: dict[str, _Fitter] = {
 # Calibrations that "auto" chooses from, those with fewer parameters first.
 _CHOICES = ("none", "ts", "nbvs", "bcts", "vs")
 _CHOICE_FOLDS = 5
+# Standard errors of its loss that a calibration with more parameters must be better by.
+_ADVANTAGE = 3.0
+# Items that there must be for each parameter of a calibration that is tried.
+_ITEMS_PER_PARAMETER = 50
 
 
 def _choose(
@@ -321,11 +325,17 @@ def _choose(
 ) -> str:
     """The calibration with the least cross-validated log-loss, or a simpler one as good.
 
-    The simplest one is chosen whose loss exceeds the least by less than one standard error.
+    The simplest one is chosen whose loss exceeds the least by less than three standard
+    errors: shares suffer more from a calibration that is too flexible than the loss does.
     A single temperature is so well determined that it needs no such advantage over none.
+    Calibrations with very many parameters for the number of items are not tried.
     """
     folds = _folds(scores, codes)
-    losses = {name: np.empty(len(codes)) for name in _CHOICES}
+    K, most = scores.shape[1], len(codes) / _ITEMS_PER_PARAMETER
+    n_parameters = {"none": 0, "ts": 1, "nbvs": K, "bcts": K + 1, "vs": 2 * K}
+    losses = {
+        name: np.empty(len(codes)) for name in _CHOICES if n_parameters[name] <= max(most, 1)
+    }
     for fold in range(_CHOICE_FOLDS):
         rest, rows = folds != fold, folds == fold
         if not rows.any() or not rest.any():
@@ -346,7 +356,7 @@ def _choose(
             continue
         excess = of_items - least
         mean = float(mass @ excess)
-        if mean <= np.sqrt(mass**2 @ (excess - mean) ** 2):
+        if mean <= _ADVANTAGE * np.sqrt(mass**2 @ (excess - mean) ** 2):
             return name
     raise AssertionError("the calibration with the least loss is among the choices")
 

@@ -562,7 +562,7 @@ def test_all_groups_together_are_those_read_by_name(monkeypatch_cells, K, most, 
             assert_allclose(estimate.reduction_error, alone.reduction_error, atol=1e-15)
     if combined:
         assert_array_equal(
-            found.raw, q.fitted_.model.shares.means(found.answered.answers.values, found.sizes)
+            found.raw, q.fitted_.model.shares.points(found.answered.answers.values, found.sizes)
         )
 
 
