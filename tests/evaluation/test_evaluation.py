@@ -928,3 +928,35 @@ def test_shifted_samples_of_scores():
     scores = hc.Scored(hc.Scorer(random_state=0).fit(X, y).posteriors_)
     found = hc.evaluate(hc.PACC(), scores, None, shifted)
     assert found.metrics["ae"].mean() < 0.1
+
+
+def test_methods_with_draws_answer_by_the_metric():
+    rng = np.random.default_rng(0)
+    y = np.arange(900) % 3
+    scores = hc.Scored(
+        np.full((900, 3), 0.1) + 0.7 * np.eye(3)[(y + (rng.random(900) < 0.2)) % 3]
+    )
+    auto = hc.Conditioned(hc.SLD(), replicates=500, random_state=0).fit(scores, y)
+    plain = hc.SLD().fit(scores, y)
+    shares = np.repeat([[0.0, 0.5, 0.5], [0.2, 0.0, 0.8]], 4, axis=0)
+    samples = hc.Prevalences(shares, size=100, random_state=0).draw(y)
+    evaluation = hc.evaluate({"auto": auto, "plain": plain}, scores, y, samples)
+    frame = evaluation.to_frame()
+    errors = {
+        (name, metric): frame.filter(pl.col("method") == name)[metric].mean()
+        for name in ("auto", "plain")
+        for metric in ("ae", "rae")
+    }
+    by_metric = {
+        metric: auto.fitted_.for_metric(metric).solve_many(scores, samples).prevalence
+        for metric in ("ae", "rae")
+    }
+    for metric, estimated in by_metric.items():
+        function = getattr(hc.metrics, metric)
+        options = {"size": 100} if metric == "rae" else {}
+        expected = function(samples.prevalence, estimated, **options).mean()
+        assert errors["auto", metric] == pytest.approx(expected)
+        alone = function(samples.prevalence, plain.predict_many(scores, samples), **options)
+        assert errors["plain", metric] == pytest.approx(alone.mean())
+    np.testing.assert_array_equal(by_metric["ae"], auto.predict_many(scores, samples))
+    assert not np.allclose(by_metric["rae"], by_metric["ae"], atol=1e-3)

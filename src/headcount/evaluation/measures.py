@@ -19,6 +19,10 @@ Metric: TypeAlias = str | Callable[[NDArray[np.float64], NDArray[np.float64]], A
 Metrics: TypeAlias = Metric | Sequence[Metric] | Mapping[str, Metric]
 
 
+# Metrics for which other shares are best than for the absolute error.
+_ACTIONS = {"rae": (metrics.rae, metrics.nrae), "mean": (metrics.se,)}
+
+
 @dataclass(frozen=True)
 class Measure:
     """An error by name, with the function that computes it."""
@@ -32,6 +36,11 @@ class Measure:
         return self.name in metrics.OF_INTERVALS and (
             self.function is metrics.OF_INTERVALS[self.name]
         )
+
+    @property
+    def action(self) -> str:
+        """Metric that methods with draws of the shares return the best shares for."""
+        return next((name for name, alike in _ACTIONS.items() if self.function in alike), "ae")
 
     def __call__(
         self,
@@ -116,6 +125,38 @@ def naming_method(method: str) -> Iterator[None]:
     except Exception as error:
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         raise HeadcountError(f"method {method!r} failed: {kind}{error}") from error
+
+
+def shares_for(
+    quantifier: Any, items: Any, samples: Samples, measure: Measure
+) -> NDArray[np.float64]:
+    """Shares of samples by a fitted quantifier: the best for a metric, if it can tell."""
+    if isinstance(quantifier, Quantifier):
+        fitted = quantifier.fitted_
+        best = fitted.for_metric(measure.action)
+        if best is not fitted:
+            return best.solve_many(items, samples).prevalence
+    return np.asarray(quantifier.predict_many(items, samples), dtype=np.float64)
+
+
+def errors_by_metric(
+    quantifier: Any,
+    items: Any,
+    samples: Samples,
+    true: NDArray[np.float64],
+    measures: Iterable[Measure],
+) -> dict[str, NDArray[np.float64]]:
+    """Errors by the metrics for which other shares are best than `predict_many` returns."""
+    if not isinstance(quantifier, Quantifier):
+        return {}
+    fitted = quantifier.fitted_
+    return {
+        measure.name: measure(
+            true, shares_for(quantifier, items, samples, measure), samples.sizes
+        )
+        for measure in measures
+        if not measure.of_intervals and fitted.for_metric(measure.action) is not fitted
+    }
 
 
 LEVEL = 0.95

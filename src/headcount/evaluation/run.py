@@ -21,6 +21,7 @@ from headcount.evaluation.measures import (
     Measure,
     Metrics,
     check_measures,
+    errors_by_metric,
     errors_of_methods,
     given_shares,
     interval_errors,
@@ -126,7 +127,7 @@ def evaluate(
     if isinstance(samples, ShiftedSamples):
         methods = _named(quantifiers, fitted=False)
         collected = _collect_shifted(
-            methods, X, samples, of_intervals, on_error == "raise", progress
+            methods, X, samples, measures, on_error == "raise", progress
         )
         return _assembled(methods, samples.classes, collected, measures)
     methods = _named(quantifiers)
@@ -157,6 +158,7 @@ def evaluate(
                 estimates[name] = _estimated(name, *with_items[name], batch, len(classes))
                 with naming_method(name):
                     measured = interval_errors(*with_items[name], batch, true, of_intervals)
+                    measured |= errors_by_metric(*with_items[name], batch, true, measures)
                 collected.measure(name, measured)
         collected.add(batch.sizes, true, estimates, priors)
     return _assembled(methods, classes, collected, measures)
@@ -209,13 +211,30 @@ class _Collected:
         self.priors.append(priors)
 
     def measure(self, name: str, measured: Mapping[str, Floats]) -> None:
-        """Keep the metrics of the intervals of a method on a part."""
+        """Keep errors of a method on a part that its shares do not determine."""
         for metric, values in measured.items():
             self._measured.setdefault((metric, name), []).append(values)
 
-    def measured(self, metric: str, names: Sequence[str]) -> Floats:
-        """Metric of the intervals, one row per method."""
-        return np.stack([np.concatenate(self._measured[metric, name]) for name in names])
+    def errors(
+        self,
+        names: Sequence[str],
+        measure: Measure,
+        true: Floats,
+        estimated: Floats,
+        sizes: NDArray[np.int64],
+    ) -> Floats:
+        """Errors by a metric, one row per method: as measured, or of the shares."""
+        rows = {
+            name: np.concatenate(self._measured[measure.name, name])
+            for name in names
+            if (measure.name, name) in self._measured
+        }
+        remaining = [i for i, name in enumerate(names) if name not in rows]
+        if remaining:
+            others = [names[i] for i in remaining]
+            errors = errors_of_methods(others, measure, true, estimated[remaining], sizes)
+            rows |= dict(zip(others, errors, strict=True))
+        return np.stack([rows[name] for name in names])
 
     def priors_of(self, names: Sequence[str]) -> Floats:
         """Training shares of methods: of all samples, or of each if they differ."""
@@ -257,12 +276,7 @@ def _assembled(
         classes,
         *shares,
         collected.priors_of(names),
-        {
-            measure.name: collected.measured(measure.name, names)
-            if measure.of_intervals
-            else errors_of_methods(names, measure, *shares)
-            for measure in measures
-        },
+        {measure.name: collected.errors(names, measure, *shares) for measure in measures},
         np.array([collected.seconds[name] for name in names]),
         {name: parameters_of(methods[name]) for name in names},
         failures,
@@ -273,11 +287,12 @@ def _collect_shifted(
     methods: Mapping[str, Any],
     X: Any,
     shifted: ShiftedSamples,
-    of_intervals: Sequence[str],
+    measures: Sequence[Measure],
     stop: bool,
     progress: bool | None,
 ) -> _Collected:
     """Fit the methods on every training set, and estimate its test samples."""
+    of_intervals = [measure.name for measure in measures if measure.of_intervals]
     X = X.X if isinstance(X, ScoredPool) else X
     classified = isinstance(X, Scored | Verdicts)
     if not classified:
@@ -308,9 +323,10 @@ def _collect_shifted(
                 own_items = _with_items(fitted.quantifier, pool, items)
                 estimates[name] = _estimated(name, *own_items, test, n_classes)
                 with naming_method(name):
-                    collected.measure(
-                        name, interval_errors(*own_items, test, test.prevalence, of_intervals)
-                    )
+                    true = test.prevalence
+                    measured = interval_errors(*own_items, test, true, of_intervals)
+                    measured |= errors_by_metric(*own_items, test, true, measures)
+                    collected.measure(name, measured)
                 priors[name] = _prior(fitted.quantifier, n_classes)
         collected.add(test.sizes, test.prevalence, estimates, priors)
     return collected

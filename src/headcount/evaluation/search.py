@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -19,7 +19,13 @@ from headcount._support.parameters import check_count, check_grid
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.evaluation.fitting import fit_together, is_pipeline, unfitted_scorer
-from headcount.evaluation.measures import Metric, check_measure, given_shares
+from headcount.evaluation.measures import (
+    Measure,
+    Metric,
+    check_measure,
+    given_shares,
+    shares_for,
+)
 from headcount.items.arrays import (
     Scored,
     Verdicts,
@@ -309,10 +315,6 @@ def _rows(
     yield np.sort(by_class[~held_out]), np.sort(by_class[held_out])
 
 
-Errors = Callable[[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]], Any]
-"""From true shares, estimated shares and sizes: one error per sample."""
-
-
 @dataclass(frozen=True, eq=False)
 class LabelledPool:
     """Items with labels."""
@@ -361,7 +363,7 @@ def try_candidates(
     candidates: Sequence[Quantifier],
     items: LabelledPool,
     splits: Sequence[Split],
-    measure: Errors,
+    measure: Measure,
     *,
     n_jobs: int | None = None,
     progress: bool | None = None,
@@ -394,7 +396,7 @@ def _joined(outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def _try_group(
-    candidates: Sequence[Quantifier], items: LabelledPool, split: Split, measure: Errors
+    candidates: Sequence[Quantifier], items: LabelledPool, split: Split, measure: Measure
 ) -> list[Outcome]:
     train = items.take(split.train)
     test = items.take(split.test).X if split.X is None else split.X
@@ -412,7 +414,7 @@ def _try_group(
         try:
             if fitted.error is not None:
                 raise fitted.error
-            estimated = fitted.quantifier.predict_many(pool, split.samples)
+            estimated = shares_for(fitted.quantifier, pool, split.samples, measure)
             errors = measure(true, estimated, split.samples.sizes)
             outcomes[i] = Outcome(np.asarray(errors))
         except Exception as error:

@@ -21,7 +21,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
 from headcount._support.execution import track
-from headcount.evaluation.measures import Measure, check_measure
+from headcount.evaluation.measures import Measure, check_measure, shares_for
 from headcount.items.arrays import Scored
 from headcount.quantifiers.base import Quantifier, ScoringPlan
 from headcount.samples.samples import Samples
@@ -342,7 +342,7 @@ class _Trial:
             # A pool of their own, as methods may score all of it.
             n = int(samples.offsets[-1])
             scored, samples = scored.take(np.arange(n)), _over(samples, n)
-        shares = quantifier.predict_many(scored, samples)
+        shares = shares_for(quantifier, scored, samples, self.measure)
         return float(self.measure(true, shares, samples.sizes).mean())
 
 

@@ -13,7 +13,12 @@ from sklearn.base import clone
 from headcount.errors import HeadcountError
 from headcount.evaluation.evaluation import parameters_of
 from headcount.evaluation.fitting import FitResult, fit_together
-from headcount.evaluation.measures import check_measure, interval_errors
+from headcount.evaluation.measures import (
+    check_measure,
+    check_measures,
+    errors_by_metric,
+    interval_errors,
+)
 from headcount.evaluation.search import GridSearch
 from headcount.metrics import OF_INTERVALS
 from headcount.quantifiers.base import Quantifier
@@ -89,6 +94,8 @@ def _estimated(
         interval_metrics = [name for name in spec.metrics if name in OF_INTERVALS]
         true = trial.samples.prevalence
         measured = interval_errors(quantifier, items, trial.samples, true, interval_metrics)
+        measures = check_measures(spec.metrics, intervals=True)
+        measured |= errors_by_metric(quantifier, items, trial.samples, true, measures)
     except Exception as error:  # a method of the user may raise anything
         kind = "" if isinstance(error, HeadcountError) else f"{type(error).__name__}: "
         return None, {}, " ".join(f"{kind}{error}".split())[:500]
@@ -119,18 +126,14 @@ def _rows(
     assert true is not None
     assert samples.classes is not None
     prior = (trial.y[:, None] == samples.classes).mean(axis=0)
-    errors: dict[str, Any] = {
-        metric: [None] * n
-        if shares is None
-        else check_measure(metric)(true, shares, samples.sizes)
-        for metric in spec.metrics
-        if metric not in OF_INTERVALS
-    }
-    errors |= {
-        metric: measured.get(metric, [None] * n)
-        for metric in spec.metrics
-        if metric in OF_INTERVALS
-    }
+    errors: dict[str, Any] = {metric: [None] * n for metric in spec.metrics}
+    if shares is not None:
+        errors |= {
+            metric: check_measure(metric)(true, shares, samples.sizes)
+            for metric in spec.metrics
+            if metric not in OF_INTERVALS
+        }
+    errors |= measured
     return pl.DataFrame(
         {
             "method": pl.Series([method] * n, dtype=pl.String),
