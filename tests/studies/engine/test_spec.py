@@ -143,7 +143,7 @@ def _folder(path):
 def test_built_in_specs_are_sound(name):
     spec = read_spec(name)
     assert spec.name == name
-    assert spec.kind in study_kinds()
+    assert spec.kind in study_kinds() or spec.kind.startswith("headcount_studies.")
     assert spec.title
     find_experiment(spec.kind).check(spec)
     assert parse_spec(spec.to_toml()) == spec
