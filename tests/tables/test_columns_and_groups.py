@@ -209,7 +209,7 @@ def test_labelled_shares_of_groups_are_shown():
 
 
 def test_groups_that_do_not_add_up_are_explained():
-    new = pl.concat([shifted(30, seed, 1.5 * seed) for seed in range(3)])
+    new = pl.concat([shifted(30, seed, 3.0 * seed) for seed in range(3)])
     train = people(800, 0.4, 0).drop("shop")
     options = {"target": "label", "by": "shop", "method": "PACC", "history": "no"}
     found = hc.analyse(new.drop("label"), train=train, **options)

@@ -155,7 +155,10 @@ def accuracy_estimates(
         rows,
         metric,
         estimand == "expected",
-        check_prior(prior, len(np.unique(fitted.training.codes[rows]))),
+        # Where a class is absent, metrics such as the AUROC have no value.
+        Prior(all_present=True)
+        if prior is None
+        else check_prior(prior, len(np.unique(fitted.training.codes[rows]))),
         min(replicates, fitted.model.most_simulations),
         base_seeds(random_state, 1)[0],
         fitted.shift == "prior" and fitted.info.gives == "table",

@@ -767,8 +767,8 @@ class ShareConditioning:
 
     @property
     def _class_sizes(self) -> NDArray[np.int64]:
-        """Numbers of items that classes are worth."""
-        return np.asarray(self.training.class_sizes + (_BELIEVED if self._believes else 0))
+        """Numbers of items that classes are worth: those of posteriors tell nothing new."""
+        return np.asarray(self.training.class_sizes)
 
 
 def _on_simplex(points: Floats) -> Floats:

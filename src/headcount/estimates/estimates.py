@@ -55,8 +55,8 @@ class Estimates(Mapping[Hashable, AnyEstimate]):
     >>> hc.Estimates({"first": halves[0], "second": halves[1]})
     SLD: shares in 2 groups, with 95% intervals
     group   items                       0                       1
-    first     250  47.5% (46.1% to 49.1%)  52.5% (50.9% to 53.9%)
-    second    250  53.1% (51.6% to 54.6%)  46.9% (45.4% to 48.4%)
+    first     250  47.6% (46.2% to 49.2%)  52.4% (50.8% to 53.8%)
+    second    250  53.2% (51.7% to 55.0%)  46.8% (45.0% to 48.3%)
     """
 
     def __init__(self, estimates: Mapping[Hashable, AnyEstimate]) -> None:

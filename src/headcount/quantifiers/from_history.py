@@ -51,7 +51,7 @@ class FromHistory(Quantifier):
     >>> import headcount as hc
     >>> rng = np.random.default_rng(0)
     >>> month = np.repeat(np.arange(8), 200)
-    >>> y = (rng.random(1600) < np.linspace(0.2, 0.6, 8)[month]).astype(int)
+    >>> y = (rng.random(1600) < np.resize([0.2, 0.7], 8)[month]).astype(int)
     >>> X = rng.normal(size=(1600, 2)) + y[:, None]  # only the mix changes
     >>> old, new = month < 7, month == 7
     >>> q = hc.FromHistory(random_state=0)

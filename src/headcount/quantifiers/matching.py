@@ -72,7 +72,11 @@ class DyS(AggregativeQuantifier):
 
     def _aggregation(self) -> Aggregation:
         single = isinstance(self.bins, int | np.integer)
-        bins = check_counts("bins", (self.bins,) if single else self.bins, 2)
+        bins: tuple[int, ...] = (
+            (check_count("bins", self.bins, 2),)
+            if single
+            else check_counts("bins", self.bins, 2)
+        )
         divergence = Divergence(check_choice("divergence", self.divergence, DIVERGENCES))
         histograms = Histograms(
             bins, every_class=False, balanced=check_flag("balanced", self.balanced)

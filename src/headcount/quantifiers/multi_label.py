@@ -257,9 +257,9 @@ class TagEstimate:
     >>> estimate
     PACC: shares of 3 tags among these 500 items, with 95% intervals
     tag  share   from     to  items
-    0    37.6%  34.3%  41.0%    188
-    1    48.4%  45.0%  51.9%    242
-    2    19.0%  15.9%  21.9%     95
+    0    37.8%  34.7%  40.9%    189
+    1    48.4%  45.5%  51.4%    242
+    2    18.8%  16.3%  21.8%     94
     >>> low, high = estimate.interval(level=0.9)[1]
     >>> low < estimate.prevalence[1] < high
     True

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from headcount._support.files import write_bytes
 from headcount._support.text import text_table
 from headcount.errors import HeadcountError
-from headcount.estimates.history import PRIOR_SHIFT
+from headcount.estimates.history import POSTERIORS, PRIOR_SHIFT
 from headcount.tables.analysis import Analysis, Slice
 from headcount.tables.backtests import TableBacktest, backtest
 from headcount.tables.from_tables import analyse, plan_labels
@@ -174,11 +174,12 @@ class Demo:
             [f"{N_LABELS} labels per year", *_cells(labelled)],
         ]
         head = ["estimates rest on", "error", "intervals contain the truth", "mean width"]
-        errors, weight = self.past.errors, self.past.weights[PRIOR_SHIFT]
+        errors = self.past.errors
         alarm = (
             f"The alarm rings: the assumption test warns of {mix.n_warned} of {mix.n_groups} "
-            f"years. The backtest shows it: in labelled years the prior-shift estimate was off "
-            f"by {100 * errors[PRIOR_SHIFT]:.1f} points, and it gets a weight of {weight:.0%}; "
+            f"years. The backtest has no such change: in labelled years the prior-shift "
+            f"estimate was off by {100 * errors[PRIOR_SHIFT]:.1f} points, mean posteriors by "
+            f"{100 * errors[POSTERIORS]:.1f}. As they disagree far more in the new years, "
             f"intervals become wide. Labels repair it: {N_LABELS} per year bring the error "
             f"from {100 * mix.error:.1f} to {100 * labelled.error:.1f} points."
         )

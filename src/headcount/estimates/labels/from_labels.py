@@ -118,7 +118,7 @@ class LabelledEstimate(Estimate):
     class  share   from     to  items  prior shift
     0      49.7%  48.2%  51.1%  1,987        50.2%
     1      50.3%  48.9%  51.8%  2,013        49.8%
-    The labels agree with the estimate under prior shift (p = 0.53).
+    The labels agree with the estimate under prior shift (p = 0.54).
     """
 
     n_labels: int = field(kw_only=True)
