@@ -63,7 +63,9 @@ def test_batches_give_the_analysis_of_the_table(folder, monkeypatch, kind):
     for own, other in zip(
         (found.overall, *found.groups), (expected.overall, *expected.groups), strict=True
     ):
-        np.testing.assert_allclose(own.estimate.shares, other.estimate.shares, atol=2e-3)
+        # Statistics are not exact, and shares are those of whole items.
+        near = max(2e-3, 1.01 / own.estimate.n_items)
+        np.testing.assert_allclose(own.estimate.shares, other.estimate.shares, atol=near)
         np.testing.assert_allclose(own.classify_and_count, other.classify_and_count)
         assert own.estimate.n_items == other.estimate.n_items
         assert (own.p_value is None) == (other.p_value is None)
