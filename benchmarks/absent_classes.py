@@ -6,7 +6,8 @@ Classes of fewer than 120 items are left out, and so are tables with fewer than 
 
     HEADCOUNT_DATA=folder python benchmarks/absent_classes.py
 
-Settings were tried on the tables that are named in the script; the others were looked at once.
+The width of intervals was set on the tables that are named in the script. Others were not used
+for it, but may have been for other settings of the estimates.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ def main() -> None:
         "Errors are geometric means over the tables; *of its own answer* is that of the method "
         "without conditioning. Coverage is that of 95% intervals.", "",
         f"{facts['date']}, {facts['machine']}, Python {facts['python']}.", "",
-        *summary(tried, f"Tables on which settings were tried: {names[0]}"),
+        *summary(tried, f"Tables on which the width of intervals was set: {names[0]}"),
         *summary(new, f"Others: {names[1]}"),
     ]  # fmt: skip
     options.output.write_text("\n".join(text))
