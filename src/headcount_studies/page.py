@@ -20,7 +20,7 @@ from headcount._support.files import write_bytes
 from headcount._support.text import Cell, Table, csv_text
 from headcount._support.versions import versions
 from headcount.errors import HeadcountError
-from headcount.report.assets import packed_csv, rendered, rounded
+from headcount.report.page import packed_csv, rendered, rounded
 from headcount_studies.engine.store import with_metrics
 from headcount_studies.engine.task import Section, find_experiment
 from headcount_studies.lequa2024.official import Score

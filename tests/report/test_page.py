@@ -21,9 +21,8 @@ from hypothesis import strategies as st
 
 import headcount as hc
 from headcount.estimates.diagnostics import UNLIKE
-from headcount.report.assets import script_json
 from headcount.report.charts import tag
-from headcount.report.page import Note
+from headcount.report.page import Note, script_json
 from headcount.tables.accuracy import accuracy_page
 from headcount.tables.pages import about_counting, grouped_notes, share_page
 from tests.report.analyses import NASTY, broken_analysis, make_accuracies, make_analysis
