@@ -9,7 +9,7 @@ from typing import Any
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from headcount.cli.app import app
+from headcount.cli.execute import app
 
 
 def command_reference() -> str:

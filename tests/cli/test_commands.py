@@ -50,7 +50,7 @@ def test_other_packages_add_commands(call, refused, monkeypatch):
         "greet": SimpleNamespace(name="greet", value="there:greet", load=lambda: greet),
         "gone": EntryPoint("gone", "headcount.none:gone", "headcount.commands"),
     }
-    monkeypatch.setattr("headcount.cli.app._added_commands", lambda: entries)
+    monkeypatch.setattr("headcount.cli.execute._added_commands", lambda: entries)
     assert call("greet", "--name", "me")[:2] == (0, "hello me\n")
     assert "cannot be loaded from 'headcount.none:gone'" in refused("gone")
     assert "No such command" in refused("nothing")
