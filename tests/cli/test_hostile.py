@@ -162,7 +162,7 @@ _FORKED = """
 import multiprocessing
 import polars as pl
 import headcount as hc
-from headcount.tables.options import as_table
+from headcount.tables.readers import as_table
 
 def rows(_):
     try:

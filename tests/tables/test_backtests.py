@@ -9,7 +9,7 @@ import pytest
 import headcount as hc
 from headcount.cli.execute import execute
 from headcount.estimates.estimation import EstimateOptions, estimate_groups
-from headcount.tables.options import as_table
+from headcount.tables.readers import as_table
 
 
 def deliveries(n=1200, seed=0):

@@ -19,8 +19,7 @@ from headcount.items.arrays import Scored, Verdicts
 from headcount.monitor.folder import Chunk, Rows, content_keys, value_hashes
 from headcount.tables.groups import MISSING, PERIODS, group_column, group_names, read_groups
 from headcount.tables.models import TableModel
-from headcount.tables.options import as_table
-from headcount.tables.readers import TableFile
+from headcount.tables.readers import TableFile, as_table
 from headcount.tables.score_columns import ScoreColumns
 
 FORMAT = 1

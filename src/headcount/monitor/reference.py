@@ -21,8 +21,7 @@ from headcount.tables.groups import PERIODS, group_names, only_date
 from headcount.tables.label_columns import read_labelled
 from headcount.tables.model_files import load_model
 from headcount.tables.models import TableModel
-from headcount.tables.options import as_table
-from headcount.tables.readers import TableFile
+from headcount.tables.readers import TableFile, as_table
 from headcount.tables.score_columns import find_score_columns
 
 Floats = NDArray[np.float64]

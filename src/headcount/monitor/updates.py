@@ -15,7 +15,7 @@ from headcount.errors import HeadcountError
 from headcount.monitor.deliveries import Delivery, MonitorSpec, class_codes
 from headcount.monitor.folder import Chunk, Ids, MonitorFolder, Rows, positions, value_hashes
 from headcount.monitor.history import Alert
-from headcount.tables.options import as_table
+from headcount.tables.readers import as_table
 
 # Rows without a key are the same as earlier ones if so many are equal, and all others differ.
 _FEWEST_EQUAL = 10

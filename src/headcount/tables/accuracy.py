@@ -54,14 +54,13 @@ from headcount.report.page import (
 )
 from headcount.tables.analysis import Result
 from headcount.tables.backtests import find_groups, no_groups
-from headcount.tables.groups import Groups
+from headcount.tables.groups import Groups, Options
 from headcount.tables.label_columns import (
     LabelledItems,
     match_labels,
     read_labelled,
     read_true_labels,
 )
-from headcount.tables.options import Options
 from headcount.tables.pages import (
     ADVICE,
     MANY_CLASSES,

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from headcount._support.parameters import check_count
 from headcount.estimates.changes import Changes, find_changes
 from headcount.tables.columns import without_marks
+from headcount.tables.groups import Options
 from headcount.tables.label_columns import LabelledItems, read_labelled
-from headcount.tables.options import Options
 from headcount.tables.preparation import Tally, prepare
 from headcount.tables.readers import TableFile
 

@@ -38,10 +38,11 @@ from headcount.tables.from_items import (
     empty_statistics,
     summarise_table,
 )
-from headcount.tables.groups import MISSING, MOST_GROUPS, Groups, too_many_groups
+from headcount.tables.groups import MISSING, MOST_GROUPS, Groups, Options, too_many_groups
 from headcount.tables.label_columns import (
     FewLabels,
     LabelledItems,
+    leak_note,
     match_labels,
     read_clusters,
     read_few_labels,
@@ -49,14 +50,13 @@ from headcount.tables.label_columns import (
     read_true_labels,
     read_weights,
     split_by_label,
+    tag_columns,
 )
-from headcount.tables.leaks import leak_note
 from headcount.tables.model_files import load_model
 from headcount.tables.models import ScoreModel, TableModel, fit_score_model, fit_table_model
-from headcount.tables.options import Options
 from headcount.tables.preparation import Tally
 from headcount.tables.readers import TableFile, batch_rows
-from headcount.tables.tags import TagAnalysis, analyse_tags, tag_columns
+from headcount.tables.tags import TagAnalysis, analyse_tags
 from headcount.tables.words import add_counts, by_treatment
 
 STATISTICS_ENDING = ".hcs"

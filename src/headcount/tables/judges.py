@@ -25,9 +25,9 @@ from headcount.estimates.labels.judge_result import JudgeResult
 from headcount.metrics.agreement import Bias, judge_bias
 from headcount.report.page import Page, now
 from headcount.tables.eval_logs import read_eval_log
+from headcount.tables.groups import Options
 from headcount.tables.judge_page import judge_page
 from headcount.tables.label_columns import stripped
-from headcount.tables.options import Options
 from headcount.tables.readers import TableFile, frame_table
 
 # Disagreements and next labels that a result lists.

@@ -310,6 +310,19 @@ def _one_file(source: str | os.PathLike[str]) -> list[Path]:
     return files
 
 
+def as_table(source: Any, name: str, separator: str | None = None) -> TableFile:
+    """Table of a path, of paths, or of a frame, which messages call by a name."""
+    if isinstance(source, TableFile):
+        return source
+    if isinstance(source, str | os.PathLike):
+        return open_tables([source], separator=separator)
+    if isinstance(source, list | tuple) and all(
+        isinstance(path, str | os.PathLike) for path in source
+    ):
+        return open_tables(source, separator=separator)
+    return frame_table(source, name)
+
+
 def frame_table(frame: Any, name: str) -> TableFile:
     """Table of a frame in memory.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,9 +28,9 @@ from headcount.tables.analysis import (
 )
 from headcount.tables.columns import parse_texts
 from headcount.tables.from_items import analyse_items
+from headcount.tables.groups import Options
 from headcount.tables.label_columns import read_clusters, read_weights, stripped
 from headcount.tables.models import NamedMethod, make_classifier
-from headcount.tables.options import Options
 from headcount.tables.pages import tag_page
 from headcount.tables.preparation import Preparation, Tally, prepare, prepared_batches
 from headcount.tables.readers import TableFile
@@ -236,13 +235,6 @@ class TagAnalysis(Result):
 
     def _repr_html_(self) -> str:
         return html_result(self.title, [self.to_table()], (*self.warnings, *self.notes))
-
-
-def tag_columns(table: TableFile, target: str) -> list[str]:
-    """Columns that a pattern names; none if the target is a column, or no pattern."""
-    if target in table.columns or not any(sign in target for sign in "*?["):
-        return []
-    return [name for name in table.columns if fnmatchcase(name, target)]
 
 
 def analyse_tags(
