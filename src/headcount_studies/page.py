@@ -210,9 +210,11 @@ def summary(spec: Spec, status: Status, results: pl.DataFrame) -> list[str]:
         f"{_counted(status.runs, 'run')}."
     ]
     if status.runs_per_second is not None:
+        measured = status.processor > 0  # stores of earlier releases do not have it
+        processor = f" ({duration(status.processor)} of the processor)" * measured
         sentences.append(
-            f"They took {duration(status.seconds)}, {_rate(status.runs_per_second)} runs per "
-            "second."
+            f"They took {duration(status.seconds)}{processor}, "
+            f"{_rate(status.runs_per_second)} runs per second."
         )
     if not is_complete(status):
         failed = f", {status.failed:,} of which failed" if status.failed else ""

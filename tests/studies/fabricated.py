@@ -92,6 +92,6 @@ def make_store(folder, spec: Spec, results: pl.DataFrame, *, undone: int = 0) ->
             part = results.filter(pl.col("dataset") == task.dataset)
             buffer = io.BytesIO()
             part.write_parquet(buffer)
-            entry = Entry(task.key, 1.5, 2.0, task.runs, part["failure"].count())
+            entry = Entry(task.key, 1.5, 2.0, task.runs, part["failure"].count(), processor=0.5)
             store.keep(task, buffer.getvalue(), entry)
     return store

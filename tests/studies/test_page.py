@@ -104,7 +104,7 @@ def test_names_are_nothing_but_text(html):
 def test_the_page_says_what_was_run_and_what_was_not(html):
     text = Reader(html).text["p"]
     assert "3 methods on 1 dataset, 2 samples each: 6 runs." in text
-    assert "They took 2.0 s, 3 runs per second." in text
+    assert "They took 2.0 s (0.5 s of the processor), 3 runs per second." in text
     assert "Not done: 1 of 2 tasks." in text
     assert "4 runs failed (67%)." in text
     assert text.count("Second & last.") == 1

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from secrets import token_hex
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any, cast
 
 from headcount._support.parameters import check_count
@@ -65,11 +65,12 @@ class TaskOutcome:
     failures: int = 0
     reason: str | None = None
     methods: dict[str, float] = field(default_factory=dict)
+    processor: float = 0.0
 
 
 def execute_task(spec: Spec, task: Task, data: Path) -> TaskOutcome:
     """Execute a task; an exception becomes the reason of its failure."""
-    start = perf_counter()
+    start, processor_start = perf_counter(), process_time()
     try:
         experiment = find_experiment(spec.kind)
         with warnings.catch_warnings():
@@ -85,6 +86,7 @@ def execute_task(spec: Spec, task: Task, data: Path) -> TaskOutcome:
         content=parquet_bytes(frame),
         failures=frame.height - frame["failure"].null_count(),
         methods=seconds,
+        processor=process_time() - processor_start,
     )
 
 
@@ -643,6 +645,7 @@ def _entry(outcome: TaskOutcome, task: Task, elapsed: float) -> Entry:
         failures=outcome.failures,
         reason=outcome.reason,
         methods=outcome.methods,
+        processor=round(outcome.processor, 4),
     )
 
 

@@ -44,6 +44,7 @@ class Entry:
     failures: int
     reason: str | None = None
     methods: dict[str, float] = field(default_factory=dict)
+    processor: float = 0.0
 
 
 class Journal:
@@ -88,6 +89,7 @@ class Journal:
                     entry,
                     seconds=before.seconds + entry.seconds,
                     methods=before.methods | entry.methods,
+                    processor=before.processor + entry.processor,
                 )
             else:
                 entries[entry.task] = entry
@@ -344,6 +346,7 @@ class DatasetStatus:
     missing: int
     runs: int
     seconds: float
+    processor: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -401,6 +404,11 @@ class Status:
         return sum(dataset.runs for dataset in self.datasets)
 
     @property
+    def processor(self) -> float:
+        """Processor time of the tasks with results, in seconds."""
+        return sum(dataset.processor for dataset in self.datasets)
+
+    @property
     def runs_per_second(self) -> float | None:
         """Results per second of wall-clock time; None before the first run."""
         return self.runs / self.seconds if self.runs and self.seconds > 0 else None
@@ -436,6 +444,7 @@ def dataset_status(
         missing=len(tasks) - len(done) - failed,
         runs=sum(task.runs for task in done),
         seconds=sum(last[task.name].seconds for task in done if task.name in last),
+        processor=sum(last[task.name].processor for task in done if task.name in last),
     )
 
 

@@ -47,6 +47,8 @@ def test_status_of_a_whole_run(undisturbed):
     assert status.failures == ()
     assert status.runs_per_second == pytest.approx(24 / status.seconds)
     assert all(0 < each.seconds <= status.seconds for each in status.datasets)
+    assert all(each.processor > 0 for each in status.datasets)
+    assert status.processor == sum(each.processor for each in status.datasets)
 
 
 def test_results_in_the_order_of_the_plan_whatever_the_order_of_the_runs(store, tmp_path):
