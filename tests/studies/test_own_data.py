@@ -323,6 +323,19 @@ def test_data_that_have_changed_are_refused(folder):
 # Protocols
 
 
+def test_labels_that_look_like_fractions(folder):
+    risk = np.array(["0.0", "0.5", "1.0"])[np.arange(300) % 3]
+    customers(300).with_columns(pl.Series("churn", risk)).write_parquet(folder / "shop.parquet")
+    settings = {"file": "shop.parquet", "target": "churn", "drop": ["customer"]}
+    spec = replace(only_shop(), data={"shop": settings})
+    with pytest.raises(HeadcountError, match="fractions"):
+        run(spec, folder)
+    spec = replace(spec, data={"shop": settings | {"text_labels": True}})
+    results = run(spec, folder).store.results()
+    assert results["failure"].null_count() == len(results)
+    assert load_table(spec, "shop", folder).y.tolist() == risk.tolist()
+
+
 def test_groups_are_not_divided(folder):
     spec = only_shop()
     spec.data["shop"].update(drop=["customer", "site"], group="region")
@@ -395,6 +408,7 @@ DATA = {"file": "shop.csv", "target": "churn"}
         ({"data": {"shop": DATA | {"targt": "x"}}}, "did you mean 'target'"),
         ({"data": {"shop": {"file": "shop.csv"}}}, r"\[data.shop\] has no 'target'"),
         ({"data": {"shop": DATA | {"drop": "id"}}}, "must be a list of columns"),
+        ({"data": {"shop": DATA | {"text_labels": 1}}}, "must be true or false"),
         ({"data": {"shop": DATA | {"file": "none.csv"}}}, "it lacks none.csv"),
         ({"data": {"shop": DATA | {"target": "chrn"}}}, "lacks the column 'chrn'"),
         ({"data": {"shop": DATA | {"group": "shp"}}}, r"'shp', which \[data.shop\] names"),

@@ -16,7 +16,7 @@ from headcount.items.arrays import dense_if_narrow
 from headcount.samples.samples import Samples
 from headcount.shift.experiments import ShiftedSamples
 from headcount.shift.shift_protocols import ConceptShift
-from headcount.tables.label_columns import header_rows, read_labels
+from headcount.tables.label_columns import header_rows, read_labels, stripped
 from headcount.tables.preparation import Preparation, prepare
 from headcount.tables.readers import open_table
 from headcount_studies.engine.spec import Spec
@@ -119,7 +119,7 @@ def load_table(spec: Spec, dataset: str, data: Path) -> OwnTable:
     changed = path.stat().st_mtime_ns
     drop = tuple(settings.get("drop", ()))
     names = (settings["target"], settings.get("group"), drop, settings.get("separator"))
-    return _load(dataset, path, changed, *names)
+    return _load(dataset, path, changed, *names, settings.get("text_labels", False))
 
 
 @lru_cache(maxsize=2)
@@ -131,15 +131,21 @@ def _load(
     group: str | None,
     drop: tuple[str, ...],
     separator: str | None,
+    text_labels: bool,
 ) -> OwnTable:
     table = open_table(path, separator=separator)
     group_columns = [] if group is None else [group]
     table.require([target, *group_columns, *drop], f"which [data.{dataset}] names")
     frame = table.read()
-    y, rows, notes = read_labels(frame[target], table.name, header_rows(table, frame[target]))
-    frame = frame[rows]
-    for note in notes:
-        warn(note)
+    if text_labels:
+        frame = frame.with_columns(stripped(frame[target].cast(str))).drop_nulls(target)
+        y = frame[target].to_numpy()
+    else:
+        headers = header_rows(table, frame[target])
+        y, rows, notes = read_labels(frame[target], table.name, headers)
+        frame = frame[rows]
+        for note in notes:
+            warn(note)
     groups = None if group is None else np.asarray(frame[group].cast(str).fill_null(""), str)
     out = dict.fromkeys(drop, "dropped by the spec") | dict.fromkeys(group_columns, "the group")
     preparation = prepare(frame.drop(target), leave_out=out, name=repr(table.name))

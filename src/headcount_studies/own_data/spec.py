@@ -34,7 +34,7 @@ _SHIFT = {
     )
 }
 _SPLIT = ("train", "splits")
-_DATA = ("file", "target", "drop", "group", "separator")
+_DATA = ("file", "target", "text_labels", "drop", "group", "separator")
 _SELECTION = ("metric", "holdout", "folds", "halving", "n_samples", "size")
 _OPTIONS = ("grid", "classifier")
 
@@ -90,6 +90,8 @@ def _check_data(spec: Spec, dataset: str) -> None:
     for key in ("file", "target"):
         if not isinstance(settings.get(key), str):
             raise HeadcountError(f"{where} has no {key!r}, which is a text: add it.")
+    if not isinstance(settings.get("text_labels", False), bool):
+        raise HeadcountError(f"text_labels of {where} must be true or false.")
     drop = settings.get("drop", [])
     if not isinstance(drop, list) or not all(isinstance(name, str) for name in drop):
         raise HeadcountError(f"drop of {where} is {drop!r}; it must be a list of columns.")
