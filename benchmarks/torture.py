@@ -5,7 +5,8 @@
 Parts: kills, crashes, disk, concurrent, notices, damage. Each update runs in a process of its
 own. After each disturbance the same update is run again, and in the end the folder must be the
 same, byte by byte, as that of a monitor that was never disturbed. Damaged files must be read as
-before, or be refused by one sentence. The counts are written to results/torture.md.
+before, or be refused by one sentence. Files of rows are packed as soon as there are a few. The
+counts are written to results/torture.md, and with --docs into docs/engineer.md.
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ import numpy as np
 import polars as pl
 
 import headcount as hc
-from environment import RESULTS, command_line, describe_machine
+from environment import PROJECT, RESULTS, command_line, describe_machine
 from headcount._support import files
+from headcount.monitor import folder as monitor_folder
 from headcount.tables.model_files import load_model
 from headcount.tables.readers import open_table
-from tables import bullets, markdown_table
+from tables import bullets, markdown_table, replace_between
 
 MOST_PER_UPDATE, FEWEST_PER_UPDATE = 10, 2
-N_DAYS, N_ROWS = 8, 2000
+N_DAYS, N_ROWS, N_PACKED = 8, 2000, 5
 DISTURBED = 9  # exit code of a process that was disturbed
 # Children of a server that has imported everything, and has done nothing else.
 CONTEXT = multiprocessing.get_context("forkserver")
@@ -77,6 +79,7 @@ def prepared(n_days: int) -> Path:
 
 
 def update(folder: Path, name: str, day: int, begun: Any = None, wait: float = 0) -> None:
+    monitor_folder._PACKED = N_PACKED
     monitor = hc.Monitor.open(folder / name, wait=wait)
     if begun is not None:
         begun.set()
@@ -101,8 +104,11 @@ def same_folders(folder: Path) -> str:
     """Compare both monitors, then remove everything."""
     quiet = content(folder / "quiet")
     same = content(folder / "disturbed") == quiet
+    n_packs = sum(name.endswith(".zip") for name in quiet)
     shutil.rmtree(folder)
-    return f"all {len(quiet)} files byte-identical" if same else "DIFFERENT FILES"
+    if not same or not n_packs:
+        return "DIFFERENT FILES"
+    return f"all {len(quiet)} files byte-identical, {n_packs} of them packs"
 
 
 def kills(n: int) -> Iterator[Row]:
@@ -133,7 +139,10 @@ def kills(n: int) -> Iterator[Row]:
 
 
 def disturbed_update(folder: Path, day: int, when: str) -> None:
-    """Update in which the process ends at the first file, or the disk is full."""
+    """Update in which the process ends at the first file, or the disk is full.
+
+    Packed files that are removed count as well; partial files of a killed process do not.
+    """
 
     def act(real: Callable[..., Any], *arguments: Any) -> None:
         if when == "full":
@@ -146,8 +155,15 @@ def disturbed_update(folder: Path, day: int, when: str) -> None:
         real_sync = os.fsync
         files.os.fsync = lambda number: act(real_sync, number)
     else:
-        real_replace = Path.replace
+        real_replace, real_unlink = Path.replace, Path.unlink
+
+        def unlink(path: Path, missing_ok: bool = False) -> None:
+            if path.suffix == ".parquet":
+                act(real_unlink, path)
+            real_unlink(path, missing_ok)
+
         Path.replace = lambda path, target: act(real_replace, path, target)
+        Path.unlink = unlink
     try:
         update(folder, "disturbed", day)
     except hc.HeadcountError as error:
@@ -157,7 +173,7 @@ def disturbed_update(folder: Path, day: int, when: str) -> None:
 
 
 def at_each_file(when: str, title: str) -> Iterator[Row]:
-    """Disturb the update at the first file that it writes; a crash after it gets further."""
+    """Disturb the update at its first file; a crash after it gets further."""
     folder, points = prepared(N_DAYS), 0
     for day in range(N_DAYS):
         ran(update, folder, "quiet", day)
@@ -169,8 +185,9 @@ def at_each_file(when: str, title: str) -> Iterator[Row]:
 
 
 def crashes(n: int) -> Iterator[Row]:
-    """A process that ends before and after each file that it puts in its place."""
-    yield from at_each_file("before", "ended before or after each file was in its place")
+    """A process that ends before and after each file that it writes or removes."""
+    title = "ended before or after each file was put in its place or removed"
+    yield from at_each_file("before", title)
 
 
 def disk(n: int) -> Iterator[Row]:
@@ -226,6 +243,7 @@ def concurrent(n: int) -> Iterator[Row]:
 
 
 def add_rows(folder: Path, day: int, wait: float) -> None:
+    monitor_folder._PACKED = N_PACKED
     try:
         hc.Monitor.open(folder / "disturbed", wait=wait).update(folder / f"{day}.csv")
     except hc.HeadcountError as error:
@@ -399,11 +417,25 @@ PARTS = {
 }  # fmt: skip
 
 
+def summed_rows(results: dict[str, list[Row]]) -> list[Row]:
+    """Rows of all parts, those of damaged files together."""
+    rows = [row for part in PARTS if part != "damage" for row in results.get(part, [])]
+    counts = Counter[str]()
+    for _, _, outcomes in results.get("damage", []):
+        for outcome in outcomes.split(", "):
+            count, _, name = outcome.partition(" ")
+            counts[name] += int(count)
+    cases = f"{counts.total():,} damages of {len(results.get('damage', []))} kinds of files"
+    outcome = f"{counts['read']:,} read as before, the others refused by one sentence"
+    return [*rows, ["some bytes are others, or the end is missing", cases, outcome]]
+
+
 def main() -> None:
     parser = command_line(__doc__ or "")
     parser.add_argument("parts", nargs="*", default=list(PARTS), help=", ".join(PARTS))
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--damages", type=int, default=400)
+    parser.add_argument("--docs", action="store_true", help="put the counts into the docs")
     given = parser.parse_args()
     folder = given.output or RESULTS
     file = folder / "torture.json"
@@ -419,6 +451,9 @@ def main() -> None:
     text = ["# Torture\n", bullets(describe_machine()), "",
             markdown_table(["disturbance", "cases", "in the end"], rows)]  # fmt: skip
     (folder / "torture.md").write_text("\n".join(text) + "\n", encoding="utf-8")
+    if given.docs:
+        table = markdown_table(["disturbance", "cases", "in the end"], summed_rows(results))
+        replace_between(PROJECT / "docs" / "engineer.md", "torture", table)
     sys.exit(any(word in str(rows) for word in ("DIFFERENT", "FAILED", "SEVERAL")))
 
 

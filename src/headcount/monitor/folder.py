@@ -3,25 +3,30 @@
 ``spec.toml``, ``reference.parquet`` and, for items, ``model.skops`` are written when the
 monitor is created. A delivery adds files of rows: ``rows/STREAM/CHUNK/FINGERPRINT.parquet``,
 or with chunks of a fixed size ``rows/STREAM/NUMBER-FINGERPRINT-ROWS.parquet``. Labels that come
-later are in ``labels/STREAM/CHUNK/FINGERPRINT.parquet``. Names that are too long for a folder
-are replaced by a digest, and are in ``names/DIGEST``. ``summaries/STREAM.json`` has the
-summaries of the chunks of a stream, each with the fingerprint of its rows. It is the only file
-that is replaced: a summary is a function of the rows, so that one that a killed process has not
-written is made by the next. ``events`` has one file for each decision of a person.
+later are in ``labels/STREAM/CHUNK/FINGERPRINT.parquet``. Once there are many small files of
+rows and labels, they are moved to ``packs/NUMBER.zip``, where they keep their names. Names that
+are too long for a folder are replaced by a digest, and are in ``names/DIGEST``.
+``summaries/STREAM.json`` has the summaries of the chunks of a stream, each with the fingerprint
+of its rows. It is the only file that is replaced: a summary is a function of the rows, so that
+one that a killed process has not written is made by the next. ``events`` has one file for each
+decision of a person.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from hashlib import blake2b, sha256
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
+from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 import polars as pl
@@ -43,6 +48,8 @@ _LONG_TEXT = 64
 _LONG_NAME, _DIGEST = 200, "~"
 # Equal rows in a row that are the same rows.
 _RUN = 32
+# Small files, in bytes, that are packed together once there are so many.
+_SMALL, _PACKED = 500_000, 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,6 +354,63 @@ class ChunkSummary:
 _ESTIMATE_NAMES = tuple(item.name for item in fields(ChunkEstimates))
 
 
+Pack = tuple[Path, int, int]
+"""A pack of files, with its time and size."""
+
+
+@dataclass(frozen=True, eq=False)
+class _RowFile:
+    """File of rows, on its own or in a pack."""
+
+    path: Path
+    member: str = ""  # its name in the pack `path`; empty for a file on its own
+    pack: Pack | None = None
+
+    def rows(self) -> Rows:
+        with _undamaged(self.path):
+            return Rows.from_bytes(self._content())
+
+    def keys(self) -> Ids:
+        with _undamaged(self.path):
+            return pl.read_parquet(BytesIO(self._content()), columns=["key"])["key"].to_numpy()
+
+    def _content(self) -> bytes:
+        if self.pack is None:
+            return self.path.read_bytes()
+        return _unpacked(self.pack).read(self.member)
+
+    @property
+    def stem(self) -> str:
+        return Path(self.member or self.path).stem
+
+
+@dataclass(frozen=True, eq=False)
+class _Appended:
+    """Rows that were appended to a stream: their places, and their file."""
+
+    start: int
+    stop: int
+    file: _RowFile
+
+
+@lru_cache(maxsize=1)
+def _unpacked(pack: Pack) -> ZipFile:
+    """A pack in memory; the last one is kept, as its files are read one after the other."""
+    return ZipFile(BytesIO(pack[0].read_bytes()))
+
+
+@lru_cache(maxsize=2)
+def _packed_names(packs: tuple[Pack, ...]) -> dict[str, dict[str, int]]:
+    """Names of the files in each folder, with the number of the pack that each is in."""
+    names: dict[str, dict[str, int]] = {}
+    for number, (path, _, _) in enumerate(packs):
+        with _undamaged(path), ZipFile(path) as pack:
+            for member in pack.namelist():
+                folder, _, name = member.rpartition("/")
+                names.setdefault(folder, {})[name] = number
+    return names
+
+
 @dataclass(frozen=True)
 class MonitorFolder:
     """Files of a monitor."""
@@ -356,11 +420,73 @@ class MonitorFolder:
     has_keys: bool  # true if the keys of rows come from a column of their own
 
     def clean(self) -> None:
-        """Remove partial files that killed processes have left."""
+        """Remove partial files and empty folders that killed processes have left."""
         for folder in [self.path, *self.path.glob("*/"), *self.path.glob("*/*/")]:
             clear_parts(folder)
         for folder in self.path.glob("*/*/*/"):
             clear_parts(folder)
+            with suppress(OSError):
+                folder.rmdir()
+
+    def pack(self) -> None:
+        """Move small files of rows and labels into a pack, once there are many.
+
+        A pack is complete before its files are removed, and either of them may be read.
+        """
+        packs = self._packs()
+        packed = _packed_names(packs)
+        moved, small = [], []
+        for kind in ("rows", "labels"):
+            for file in sorted((self.path / kind).rglob("*.parquet")):
+                folder = file.parent.relative_to(self.path).as_posix()
+                if file.name in packed.get(folder, {}):
+                    moved.append(file)  # by a process that was killed before it removed them
+                elif file.stat().st_size <= _SMALL:
+                    small.append(file)
+        for number in range(len(small) // _PACKED):
+            together = small[number * _PACKED : (number + 1) * _PACKED]
+            content = BytesIO()
+            with ZipFile(content, "w") as pack:
+                for file in together:
+                    # A ZipInfo has always the same time, so that packs are the same.
+                    member = ZipInfo(file.relative_to(self.path).as_posix())
+                    pack.writestr(member, file.read_bytes())
+            name = f"{len(packs) + number + 1:06d}.zip"
+            _write(self.path / "packs" / name, content.getvalue())
+            moved += together
+        for file in moved:
+            file.unlink()
+        if moved:
+            self.clean()
+
+    def _packs(self) -> tuple[Pack, ...]:
+        paths = sorted((self.path / "packs").glob("*.zip"))
+        return tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths)
+
+    def _names(self, kind: str) -> dict[str, set[str]]:
+        """Names of the files of rows or labels, by folder."""
+        names: dict[str, set[str]] = {}
+        root = self.path / kind
+        for folder, _, files in os.walk(root):
+            rows = {name for name in files if name.endswith(".parquet")}
+            if rows:
+                names[Path(folder).relative_to(root).as_posix()] = rows
+        for folder, packed in _packed_names(self._packs()).items():
+            if folder.startswith(f"{kind}/"):
+                names.setdefault(folder.removeprefix(f"{kind}/"), set()).update(packed)
+        return names
+
+    def _row_files(self, kind: str, *names: str) -> list[_RowFile]:
+        """Files of rows or labels of a stream or a chunk, in the order of their names."""
+        folder = "/".join([kind, *map(_quoted, names)])
+        path = self.path / folder
+        files = {file.name: _RowFile(file) for file in path.glob("*.parquet")}
+        # Packs come last: files may be moved there meanwhile.
+        packs = self._packs()
+        for name, number in _packed_names(packs).get(folder, {}).items():
+            pack = packs[number]
+            files[name] = _RowFile(pack[0], f"{folder}/{name}", pack)
+        return [files[name] for name in sorted(files)]
 
     def checksum(self) -> str:
         """Checksum of the reference and, for items, of the model."""
@@ -372,28 +498,20 @@ class MonitorFolder:
     def chunks(self) -> dict[Chunk, int]:
         """Chunks with rows, in the order of time, and the fingerprint of each."""
         fingerprints: dict[Chunk, int] = {}
-        for stream in self._folders(self.path / "rows"):
-            name = self._name(stream)
-            if self.chunk_size:
-                files = self._sequence(stream)
-                n_chunks = sum(rows for _, rows, _ in files) // self.chunk_size
-                for number in range(n_chunks):
-                    inside = self._inside(files, number)
-                    fingerprints_of_files = [
-                        int(file.stem.split("-")[1], 16) for _, _, file in inside
-                    ]
-                    fingerprints[self.numbered(number, name)] = _added(fingerprints_of_files)
-            else:
-                for folder in self._folders(stream):
-                    if fingerprints_of_files := _fingerprints(folder):
-                        fingerprints[Chunk(self._name(folder), name)] = _added(
-                            fingerprints_of_files
-                        )
-        for stream in self._folders(self.path / "labels"):
-            for folder in self._folders(stream):
-                chunk = Chunk(self._name(folder), self._name(stream))
-                if chunk in fingerprints:  # the last chunk of a fixed size may lack rows
-                    fingerprints[chunk] = _added([fingerprints[chunk], *_fingerprints(folder)])
+        for folder, names in self._names("rows").items():
+            if not self.chunk_size:
+                fingerprints[self._chunk(folder)] = _added(names)
+                continue
+            stream = self._name(folder)
+            appended = self._sequence(stream)
+            for number in range(appended[-1].stop // self.chunk_size):
+                inside = self._inside(appended, number)
+                marks = [part.file.stem.split("-")[1] for part in inside]
+                fingerprints[self.numbered(number, stream)] = _added(marks)
+        for folder, names in self._names("labels").items():
+            chunk = self._chunk(folder)
+            if chunk in fingerprints:  # the last chunk of a fixed size may lack rows
+                fingerprints[chunk] = _added(names, fingerprints[chunk])
         return dict(sorted(fingerprints.items()))
 
     def rows(self, chunk: Chunk) -> Rows:
@@ -401,20 +519,21 @@ class MonitorFolder:
         if self.chunk_size:
             batches = [self._sequence_rows(chunk)]
         else:
-            files = sorted(self._folder("rows", chunk).glob("*.parquet"))
-            batches = [_read(file) for file in files]
-        files = sorted(self._folder("labels", chunk).glob("*.parquet"))
-        return Rows.concatenate([*batches, *(_read(file) for file in files)]).merged()
+            batches = [
+                file.rows() for file in self._row_files("rows", chunk.stream, chunk.name)
+            ]
+        batches += [file.rows() for file in self._row_files("labels", chunk.stream, chunk.name)]
+        return Rows.concatenate(batches).merged()
 
     def has_rows(self, chunk: Chunk) -> bool:
         """Return True if rows of a chunk are known."""
-        return any(self._folder("rows", chunk).glob("*.parquet"))
+        return bool(self._row_files("rows", chunk.stream, chunk.name))
 
     def was_delivered(self, chunk: Chunk, keys: Ids) -> bool:
         """Return True if exactly these rows of a chunk were delivered together before."""
         ordered = np.sort(keys)
-        files = sorted(self._folder("rows", chunk).glob("*.parquet"))
-        return any(np.array_equal(np.sort(_keys(file)), ordered) for file in files)
+        files = self._row_files("rows", chunk.stream, chunk.name)
+        return any(np.array_equal(np.sort(file.keys()), ordered) for file in files)
 
     def add(self, chunk: Chunk, rows: Rows) -> None:
         """Add rows, and labels of earlier rows, to a chunk."""
@@ -423,15 +542,15 @@ class MonitorFolder:
             if len(members):
                 self._keep_names(chunk.stream, chunk.name)
                 name = f"{members.fingerprint:032x}.parquet"
-                _write(self._folder(kind, chunk) / name, members.to_bytes())
+                folder = self.path / kind / _quoted(chunk.stream) / _quoted(chunk.name)
+                _write(folder / name, members.to_bytes())
 
     def append(self, stream: str, rows: Rows) -> None:
         """Add rows behind those of a stream."""
-        folder = self.path / "rows" / _quoted(stream)
         self._keep_names(stream)
-        number = len(self._sequence(folder)) + 1
+        number = len(self._sequence(stream)) + 1
         name = f"{number:08d}-{rows.fingerprint:032x}-{len(rows)}.parquet"
-        _write(folder / name, rows.to_bytes())
+        _write(self.path / "rows" / _quoted(stream) / name, rows.to_bytes())
 
     def positions(self, stream: str, rows: Rows) -> NDArray[np.int64]:
         """Place of each row among those of a stream; -1 if it is new.
@@ -439,27 +558,27 @@ class MonitorFolder:
         Without a column of keys, rows are known if all of them were delivered together, or
         many in the same order.
         """
-        deliveries = self._sequence(self.path / "rows" / _quoted(stream))
+        appended = self._sequence(stream)
         positions_in_stream, order = np.full(len(rows), -1), np.argsort(rows.keys)
         ordered, mark = rows.keys[order], f"{rows.fingerprint:032x}-{len(rows)}"
         if not self.has_keys:
-            for start, _, file in deliveries:
-                if file.stem.endswith(mark):
-                    return start + np.arange(len(rows))
-        for start, _, file in deliveries:
+            for part in appended:
+                if part.file.stem.endswith(mark):
+                    return part.start + np.arange(len(rows))
+        for part in appended:
             if self.has_keys:
-                places = positions(ordered, _keys(file), is_sorted=True)
-                positions_in_stream[order[places[places >= 0]]] = start + np.flatnonzero(
+                places = positions(ordered, part.file.keys(), is_sorted=True)
+                positions_in_stream[order[places[places >= 0]]] = part.start + np.flatnonzero(
                     places >= 0
                 )
             else:
-                places = _places_in_order(_read(file), rows)
-                positions_in_stream[places >= 0] = start + places[places >= 0]
+                places = _places_in_order(part.file.rows(), rows)
+                positions_in_stream[places >= 0] = part.start + places[places >= 0]
         return positions_in_stream
 
     def streams(self) -> list[str]:
         """Names of the streams."""
-        return sorted(map(self._name, self._folders(self.path / "rows")))
+        return sorted({self._name(folder.partition("/")[0]) for folder in self._names("rows")})
 
     @staticmethod
     def numbered(number: int, stream: str) -> Chunk:
@@ -513,12 +632,17 @@ class MonitorFolder:
         text = json.dumps(event, ensure_ascii=False)
         _write(folder / f"{number:06d}.json", text.encode())
 
-    def _name(self, folder: Path) -> str:
+    def _name(self, folder: str) -> str:
         """Name that a folder stands for."""
-        long = self.path / "names" / folder.name
-        if folder.name.startswith(_DIGEST) and long.exists():
+        long = self.path / "names" / folder
+        if folder.startswith(_DIGEST) and long.exists():
             return long.read_text("utf-8")
-        return unquote(folder.name)
+        return unquote(folder)
+
+    def _chunk(self, folder: str) -> Chunk:
+        """Chunk whose rows are in a folder."""
+        stream, _, name = folder.partition("/")
+        return Chunk(self._name(name), self._name(stream))
 
     def _keep_names(self, *names: str) -> None:
         """Write names that are too long for a folder."""
@@ -526,49 +650,36 @@ class MonitorFolder:
             if (quoted := _quoted(name)).startswith(_DIGEST):
                 _write(self.path / "names" / quoted, name.encode())
 
-    def _folder(self, kind: str, chunk: Chunk) -> Path:
-        return self.path / kind / _quoted(chunk.stream) / _quoted(chunk.name)
-
     def _summary_file(self, stream: str) -> Path:
         return self.path / "summaries" / f"{_quoted(stream)}.json"
 
-    @staticmethod
-    def _folders(path: Path) -> Iterator[Path]:
-        if path.exists():
-            with os.scandir(path) as entries:
-                yield from (path / entry.name for entry in entries if entry.is_dir())
+    def _sequence(self, stream: str) -> list[_Appended]:
+        """Rows that were appended to a stream, in order."""
+        appended, start = [], 0
+        for file in self._row_files("rows", stream):
+            stop = start + int(file.stem.rsplit("-", 1)[1])
+            appended.append(_Appended(start, stop, file))
+            start = stop
+        return appended
 
-    @staticmethod
-    def _sequence(folder: Path) -> list[tuple[int, int, Path]]:
-        """Start, number of rows and file of each delivery, in order."""
-        deliveries, start = [], 0
-        for file in sorted(folder.glob("*.parquet")):
-            rows = int(file.stem.rsplit("-", 1)[1])
-            deliveries.append((start, rows, file))
-            start += rows
-        return deliveries
-
-    def _inside(self, files: list[tuple[int, int, Path]], number: int) -> list[Any]:
-        first, last = number * self.chunk_size, (number + 1) * self.chunk_size
-        return [
-            delivery
-            for delivery in files
-            if delivery[0] < last and delivery[0] + delivery[1] > first
-        ]
+    def _inside(self, appended: list[_Appended], number: int) -> list[_Appended]:
+        """Those that have rows of a chunk."""
+        start = self.chunk_size * number
+        first = bisect_right(appended, start, key=lambda part: part.stop)
+        last = bisect_left(appended, start + self.chunk_size, key=lambda part: part.start)
+        return appended[first:last]
 
     def _sequence_rows(self, chunk: Chunk) -> Rows:
-        files = self._sequence(self.path / "rows" / _quoted(chunk.stream))
         number = int(chunk.name) - 1
-        inside = self._inside(files, number)
-        batches = [_read(file) for _, _, file in inside]
+        inside = self._inside(self._sequence(chunk.stream), number)
+        batches = [part.file.rows() for part in inside]
         if not self.has_keys:
             # Equal rows of different deliveries are different rows.
             batches = [
-                batch.renamed(start)
-                for batch, (start, _, _) in zip(batches, inside, strict=True)
+                batch.renamed(part.start) for batch, part in zip(batches, inside, strict=True)
             ]
         rows = Rows.concatenate(batches)
-        first = number * self.chunk_size - inside[0][0]
+        first = number * self.chunk_size - inside[0].start
         return rows.take(slice(first, first + self.chunk_size))
 
 
@@ -613,27 +724,12 @@ def _runs(content: Ids) -> Ids:
     return _chained([content[k : k + n] for k in range(_RUN)], _PRIMES[0])
 
 
-def _fingerprints(folder: Path) -> list[int]:
-    # Not by pathlib, as there are many folders.
-    names = (name for name in os.listdir(folder) if name.endswith(".parquet"))
-    return [int(name.removesuffix(".parquet"), 16) for name in names]
-
-
-def _added(fingerprints: list[int]) -> int:
+def _added(names: Iterable[str], fingerprint: int = 0) -> int:
     """Fingerprint of parts together: both halves are sums modulo 2^64."""
-    low = sum(fingerprint % 2**64 for fingerprint in fingerprints) % 2**64
-    high = sum(fingerprint >> 64 for fingerprint in fingerprints) % 2**64
+    parts = [fingerprint, *(int(name.removesuffix(".parquet"), 16) for name in names)]
+    low = sum(part % 2**64 for part in parts) % 2**64
+    high = sum(part >> 64 for part in parts) % 2**64
     return low + (high << 64)
-
-
-def _read(file: Path) -> Rows:
-    with _undamaged(file):
-        return Rows.from_bytes(file.read_bytes())
-
-
-def _keys(file: Path) -> Ids:
-    with _undamaged(file):
-        return pl.read_parquet(file, columns=["key"])["key"].to_numpy()
 
 
 @contextmanager

@@ -303,6 +303,7 @@ class Monitor:
             additions = find_additions(self._folder, self._spec, delivery, labels, separator)
             additions.write(self._folder)
             history = self._history(self._summaries.complete(self._folder))
+            self._folder.pack()
         changed = tuple(
             alert for alert in history.alerts
             if alert.name not in before or before[alert.name].state != alert.state
