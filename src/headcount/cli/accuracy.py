@@ -23,6 +23,7 @@ from headcount.cli.options import (
     check_inputs,
     check_outputs,
     finish,
+    option,
     plain_separator,
 )
 
@@ -34,48 +35,32 @@ def accuracy(
     ],
     reference: Annotated[
         list[str],
-        typer.Option(
-            "--reference",
-            metavar="TABLE",
-            help="Table of labelled items the model was not trained on, with its posteriors in "
-            "a column for each class, or in one for the positive class.",
-            rich_help_panel=LEARNING,
+        option(
+            "Table of labelled items the model was not trained on, with its posteriors in a "
+            "column for each class, or in one for the positive class.",
+            "TABLE",
+            LEARNING,
         ),
     ],
     target: Annotated[
-        str,
-        typer.Option(
-            "--target",
-            metavar="COLUMN",
-            help="Column of the labels, in the reference.",
-            rich_help_panel=LEARNING,
-        ),
+        str, option("Column of the labels, in the reference.", "COLUMN", LEARNING)
     ],
     prediction: Annotated[
         str | None,
-        typer.Option(
-            "--prediction",
-            metavar="COLUMN",
-            help="Column of the predicted classes, in both tables; the likeliest by default.",
-            rich_help_panel=LEARNING,
+        option(
+            "Column of the predicted classes, in both tables; the likeliest by default.",
+            "COLUMN",
+            LEARNING,
         ),
     ] = None,
     metric: Annotated[
         str,
-        typer.Option(
-            "--metric",
-            metavar="NAME",
-            help="accuracy, f1, precision, recall, balanced_accuracy, mcc ...",
-            rich_help_panel=METHOD,
-        ),
+        option("accuracy, f1, precision, recall, balanced_accuracy, mcc ...", "NAME", METHOD),
     ] = "accuracy",
     method: Annotated[
         str,
-        typer.Option(
-            "--method",
-            metavar="NAME",
-            help="LEAP and others for a new mix of classes, CBPE for new inputs.",
-            rich_help_panel=METHOD,
+        option(
+            "LEAP and others for a new mix of classes, CBPE for new inputs.", "NAME", METHOD
         ),
     ] = "LEAP",
     by: BY = None,

@@ -30,44 +30,28 @@ from headcount.cli.options import (
     check_inputs,
     check_outputs,
     finish,
+    flag,
+    option,
     plain_separator,
 )
 from headcount.errors import HeadcountError
 
 LEAVE_OUT = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--leave-out",
-        metavar="COLUMN",
-        help="Do not learn from this column; repeatable.",
-        rich_help_panel=LEARNING,
-    ),
+    list[str] | None, option("Do not learn from this column; repeatable.", "COLUMN", LEARNING)
 ]
 METHOD_NAME = Annotated[
-    str,
-    typer.Option(
-        "--method",
-        metavar="NAME",
-        help="See headcount methods; auto combines strong ones.",
-        rich_help_panel=METHOD,
-    ),
+    str, option("See headcount methods; auto combines strong ones.", "NAME", METHOD)
 ]
 CLASSIFIER = Annotated[
     str,
-    typer.Option(
-        "--classifier",
-        metavar="NAME",
-        help="Classifier of the columns: logistic, forest, boosting, or auto for the best of "
+    option(
+        "Classifier of the columns: logistic, forest, boosting, or auto for the best of "
         "logistic and boosting by log loss.",
-        rich_help_panel=METHOD,
+        "NAME",
+        METHOD,
     ),
 ]
-TITLE = Annotated[
-    str | None,
-    typer.Option(
-        "--title", metavar="TEXT", help="Heading of the page.", rich_help_panel=RESULTS
-    ),
-]
+TITLE = Annotated[str | None, option("Heading of the page.", "TEXT", RESULTS)]
 
 
 def estimate(
@@ -81,42 +65,33 @@ def estimate(
     ],
     train: Annotated[
         list[str] | None,
-        typer.Option(
-            "--train",
-            metavar="TABLE",
-            help="Table of labelled items to learn from; repeatable. Without it, rows of NEW "
-            "with a label are learnt from, and the others counted.",
-            rich_help_panel=LEARNING,
+        option(
+            "Table of labelled items to learn from; repeatable. Without it, rows of NEW with a "
+            "label are learnt from, and the others counted.",
+            "TABLE",
+            LEARNING,
         ),
     ] = None,
     scores: Annotated[
         list[str] | None,
-        typer.Option(
-            "--scores",
-            metavar="TABLE",
-            help="Instead of --train: a table of labelled items with a classifier's "
-            "posteriors, made out-of-sample, in a column for each class, or in one for the "
-            "positive class. NEW then has the same columns.",
-            rich_help_panel=LEARNING,
+        option(
+            "Instead of --train: a table of labelled items with a classifier's posteriors, "
+            "made out-of-sample, in a column for each class, or in one for the positive class. "
+            "NEW then has the same columns.",
+            "TABLE",
+            LEARNING,
         ),
     ] = None,
     model: Annotated[
-        Path | None,
-        typer.Option(
-            "--model",
-            metavar="FILE",
-            help="Instead of --train: a file that --save wrote.",
-            rich_help_panel=LEARNING,
-        ),
+        Path | None, option("Instead of --train: a file that --save wrote.", "FILE", LEARNING)
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(
-            "--target",
-            metavar="COLUMN",
-            help="Column of the labels, in the labelled table, or a pattern of columns of tags "
-            'such as "tag_*".',
-            rich_help_panel=LEARNING,
+        option(
+            "Column of the labels, in the labelled table, or a pattern of columns of tags such "
+            'as "tag_*".',
+            "COLUMN",
+            LEARNING,
         ),
     ] = None,
     by: BY = None,
@@ -126,21 +101,20 @@ def estimate(
     leave_out: LEAVE_OUT = None,
     labelled: Annotated[
         Path | None,
-        typer.Option(
-            "--labelled",
-            metavar="TABLE",
-            help="Labels of some rows of NEW: the table of headcount label, filled in. The "
-            "shares are then valid whatever has changed.",
-            rich_help_panel=LEARNING,
+        option(
+            "Labels of some rows of NEW: the table of headcount label, filled in. The shares "
+            "are then valid whatever has changed.",
+            "TABLE",
+            LEARNING,
         ),
     ] = None,
     random_labels: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--random-labels",
-            help="The rows with labels, in --labelled or in the column --target of NEW, are a "
+            "The rows with labels, in --labelled or in the column --target of NEW, are a "
             "simple random sample.",
-            rich_help_panel=LEARNING,
+            LEARNING,
         ),
     ] = False,
     weight: WEIGHT = None,
@@ -154,24 +128,12 @@ def estimate(
     output: OUTPUT = None,
     title: TITLE = None,
     save: Annotated[
-        Path | None,
-        typer.Option(
-            "--save",
-            metavar="FILE",
-            help="Write the fitted model, for --model.",
-            rich_help_panel=RESULTS,
-        ),
+        Path | None, option("Write the fitted model, for --model.", "FILE", RESULTS)
     ] = None,
     json: JSON = False,
     strict: STRICT = False,
     verbose: Annotated[
-        bool,
-        typer.Option(
-            "--verbose",
-            "-v",
-            help="Print the treatment of each column.",
-            rich_help_panel=RESULTS,
-        ),
+        bool, flag("--verbose -v", "Print the treatment of each column.", RESULTS)
     ] = False,
 ) -> tuple[str, int]:
     """Estimate the share of each class, with intervals."""
@@ -232,21 +194,16 @@ def backtest(
             metavar="LABELLED", help="Table of labelled items: files, patterns or a folder."
         ),
     ],
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target", metavar="COLUMN", help="Column of the labels.", rich_help_panel=LEARNING
-        ),
-    ],
+    target: Annotated[str, option("Column of the labels.", "COLUMN", LEARNING)],
     by: BY = None,
     date_column: DATE_COLUMN = None,
     date_order: DATE_ORDER = None,
     scores: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--scores",
-            help="The other columns hold a classifier's posteriors, made out-of-sample.",
-            rich_help_panel=LEARNING,
+            "The other columns hold a classifier's posteriors, made out-of-sample.",
+            LEARNING,
         ),
     ] = False,
     leave_out: LEAVE_OUT = None,
@@ -295,42 +252,26 @@ def label(
     ],
     model: MODEL,
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            metavar="FILE",
-            help="Table of the rows to label; .csv, .xlsx or another.",
-        ),
+        Path, option("Table of the rows to label; .csv, .xlsx or another.", "FILE")
     ],
     precision: Annotated[
-        float | None,
-        typer.Option(
-            "--precision",
-            metavar="X",
-            help="Half the width that intervals should have, as 0.01.",
-        ),
+        float | None, option("Half the width that intervals should have, as 0.01.", "X")
     ] = None,
     budget: Annotated[
-        int | None,
-        typer.Option("--budget", metavar="N", help="Instead of --precision: number of labels."),
+        int | None, option("Instead of --precision: number of labels.", "N")
     ] = None,
     positive: Annotated[
         str | None,
-        typer.Option(
-            "--positive",
-            metavar="CLASS",
-            help="The only class whose share matters; all classes by default.",
-        ),
+        option("The only class whose share matters; all classes by default.", "CLASS"),
     ] = None,
     by: BY = None,
     date_column: DATE_COLUMN = None,
     show: Annotated[
         list[str] | None,
-        typer.Option(
-            "--show",
-            metavar="COLUMN",
-            help="Column of NEW that people need to see to label a row; repeatable. All "
-            "columns by default, except those that hold scores or labels.",
+        option(
+            "Column of NEW that people need to see to label a row; repeatable. All columns by "
+            "default, except those that hold scores or labels.",
+            "COLUMN",
         ),
     ] = None,
     level: LEVEL = 0.95,

@@ -24,6 +24,8 @@ from headcount.cli.options import (
     WEIGHT,
     check_outputs,
     finish,
+    flag,
+    option,
     plain_separator,
 )
 from headcount.errors import HeadcountError
@@ -42,133 +44,89 @@ def judge(
     ],
     verdict: Annotated[
         list[str] | None,
-        typer.Option(
-            "--verdict",
-            metavar="COLUMN",
-            help="Column of the judge's verdicts: texts, numbers or scores. Repeat it for "
-            "several judges.",
-            rich_help_panel=LEARNING,
+        option(
+            "Column of the judge's verdicts: texts, numbers or scores. Repeat it for several "
+            "judges.",
+            "COLUMN",
+            LEARNING,
         ),
     ] = None,
     gold: Annotated[
         str | None,
-        typer.Option(
-            "--gold",
-            metavar="COLUMN",
-            help="Column of the true classes or numbers, empty where they are not known. Items "
-            "with gold must be a random part, of all items or of those with the same verdict.",
-            rich_help_panel=LEARNING,
+        option(
+            "Column of the true classes or numbers, empty where they are not known. Items with "
+            "gold must be a random part, of all items or of those with the same verdict.",
+            "COLUMN",
+            LEARNING,
         ),
     ] = None,
     gold_table: Annotated[
-        Path | None,
-        typer.Option(
-            "--gold-table",
-            metavar="TABLE",
-            help="Table with the gold labels, joined by --id.",
-            rich_help_panel=LEARNING,
-        ),
+        Path | None, option("Table with the gold labels, joined by --id.", "TABLE", LEARNING)
     ] = None,
     id: Annotated[
         list[str] | None,
-        typer.Option(
-            "--id",
-            metavar="COLUMN",
-            help="Column that names the items in both tables; id by default.",
-            rich_help_panel=LEARNING,
+        option(
+            "Column that names the items in both tables; id by default.", "COLUMN", LEARNING
         ),
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(
-            "--by",
-            metavar="COLUMN",
-            help="Column of groups to compare, such as the model judged.",
-            rich_help_panel=GROUPS,
-        ),
+        option("Column of groups to compare, such as the model judged.", "COLUMN", GROUPS),
     ] = None,
     covariate: Annotated[
         list[str] | None,
-        typer.Option(
-            "--covariate",
-            metavar="COLUMN",
-            help="Column on which verdicts should not depend, such as the length: tested.",
-            rich_help_panel=GROUPS,
+        option(
+            "Column on which verdicts should not depend, such as the length: tested.",
+            "COLUMN",
+            GROUPS,
         ),
     ] = None,
     calibration: Annotated[
         Path | None,
-        typer.Option(
-            "--calibration",
-            metavar="TABLE",
-            help="Table of other items, all with verdict and gold.",
-            rich_help_panel=LEARNING,
-        ),
+        option("Table of other items, all with verdict and gold.", "TABLE", LEARNING),
     ] = None,
     cluster: CLUSTER = None,
     weight: WEIGHT = None,
     positive: Annotated[
         str | None,
-        typer.Option(
-            "--positive",
-            metavar="CLASS",
-            help="Class whose rate is shown; the second of two by default.",
-            rich_help_panel=METHOD,
-        ),
+        option("Class whose rate is shown; the second of two by default.", "CLASS", METHOD),
     ] = None,
     mean: Annotated[
         bool | None,
-        typer.Option(
+        flag(
             "--mean/--rates",
-            help="Mean of numeric gold labels, or rates of classes; by default a mean if gold "
-            "has more than ten numbers.",
-            rich_help_panel=METHOD,
+            "Mean of numeric gold labels, or rates of classes; by default a mean if gold has "
+            "more than ten numbers.",
+            METHOD,
         ),
     ] = None,
     scale: Annotated[
         tuple[float, float] | None,
-        typer.Option(
-            "--scale",
-            metavar="LOW HIGH",
-            help="Lowest and highest possible gold label, for means.",
-            rich_help_panel=METHOD,
-        ),
+        option("Lowest and highest possible gold label, for means.", "LOW HIGH", METHOD),
     ] = None,
     sequential: Annotated[
         str | None,
-        typer.Option(
-            "--sequential",
-            metavar="COLUMN",
-            help="Column with the order in which gold labels were taken: intervals are then "
-            "valid however often one looks.",
-            rich_help_panel=METHOD,
+        option(
+            "Column with the order in which gold labels were taken: intervals are then valid "
+            "however often one looks.",
+            "COLUMN",
+            METHOD,
         ),
     ] = None,
     level: LEVEL = 0.95,
     half_width: Annotated[
         float | None,
-        typer.Option(
-            "--half-width",
-            help="Half-width that intervals should have. With --strict, exit code 3 if one is "
+        option(
+            "Half-width that intervals should have. With --strict, exit code 3 if one is "
             "longer.",
-            rich_help_panel=_PLAN,
+            panel=_PLAN,
         ),
     ] = None,
     judge_price: Annotated[
-        float | None,
-        typer.Option(
-            "--judge-price",
-            help="Price of a verdict: plans --half-width.",
-            rich_help_panel=_PLAN,
-        ),
+        float | None, option("Price of a verdict: plans --half-width.", panel=_PLAN)
     ] = None,
     human_price: Annotated[
-        float | None,
-        typer.Option(
-            "--human-price",
-            help="Price of a gold label: plans --half-width.",
-            rich_help_panel=_PLAN,
-        ),
+        float | None, option("Price of a gold label: plans --half-width.", panel=_PLAN)
     ] = None,
     strict: STRICT = False,
     separator: SEPARATOR = None,

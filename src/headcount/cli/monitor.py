@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headcount.cli.options import ALERT, DATE_ORDER, DONE, JSON, SEPARATOR, plain_separator
+from headcount.cli.options import (
+    ALERT,
+    DATE_ORDER,
+    DONE,
+    JSON,
+    SEPARATOR,
+    flag,
+    option,
+    plain_separator,
+)
 
 if TYPE_CHECKING:
     from headcount.monitor.history import MonitorStatus
@@ -23,13 +32,8 @@ monitor = typer.Typer(
 )
 
 _WATCH = Annotated[Path, typer.Argument(metavar="WATCH", help="Folder of the monitor.")]
-_REPORT = Annotated[
-    Path | None, typer.Option("--report", help="Write a page with the timeline, as HTML.")
-]
-_PROM = Annotated[
-    Path | None,
-    typer.Option("--prom", help="Write the latest values as a Prometheus text file."),
-]
+_REPORT = Annotated[Path | None, option("Write a page with the timeline, as HTML.")]
+_PROM = Annotated[Path | None, option("Write the latest values as a Prometheus text file.")]
 
 
 @monitor.command()
@@ -43,59 +47,37 @@ def create(
             "file that headcount estimate --save wrote.",
         ),
     ],
-    target: Annotated[
-        str | None, typer.Option("--target", help="Column of the labels in the reference.")
-    ] = None,
+    target: Annotated[str | None, option("Column of the labels in the reference.")] = None,
     by: Annotated[
-        str | None,
-        typer.Option("--by", help="Period of a chunk: day, week, month ...; or a column."),
+        str | None, option("Period of a chunk: day, week, month ...; or a column.")
     ] = None,
-    chunk_size: Annotated[
-        int | None, typer.Option("--chunk-size", help="Instead of --by: rows of a chunk.")
-    ] = None,
-    date_column: Annotated[
-        str | None, typer.Option("--date-column", help="Column of the dates.")
-    ] = None,
+    chunk_size: Annotated[int | None, option("Instead of --by: rows of a chunk.")] = None,
+    date_column: Annotated[str | None, option("Column of the dates.")] = None,
     group: Annotated[
-        str | None,
-        typer.Option("--group", help="Column of groups that are watched one by one."),
+        str | None, option("Column of groups that are watched one by one.")
     ] = None,
-    key: Annotated[
-        str | None, typer.Option("--key", help="Column that identifies a row, for late labels.")
-    ] = None,
-    prediction: Annotated[
-        str | None, typer.Option("--prediction", help="Column of the predicted classes.")
-    ] = None,
+    key: Annotated[str | None, option("Column that identifies a row, for late labels.")] = None,
+    prediction: Annotated[str | None, option("Column of the predicted classes.")] = None,
     verdict: Annotated[
-        str | None,
-        typer.Option("--verdict", help="Column of decisions, if there are no posteriors."),
+        str | None, option("Column of decisions, if there are no posteriors.")
     ] = None,
-    method: Annotated[str, typer.Option("--method", help="Quantifier.")] = "PACC",
-    metric: Annotated[str, typer.Option("--metric", help="Measure of accuracy.")] = "accuracy",
+    method: Annotated[str, option("Quantifier.")] = "PACC",
+    metric: Annotated[str, option("Measure of accuracy.")] = "accuracy",
     accuracy_floor: Annotated[
-        float | None,
-        typer.Option("--accuracy-floor", help="Raise an alert below this value, too."),
+        float | None, option("Raise an alert below this value, too.")
     ] = None,
-    false_alarms: Annotated[
-        float,
-        typer.Option("--false-alarms", help="Mean number of chunks between false alarms."),
-    ] = 365,
+    false_alarms: Annotated[float, option("Mean number of chunks between false alarms.")] = 365,
     labels: Annotated[
-        str,
-        typer.Option(
-            "--labels", help="Rows that get labels: complete (in the end all), or random."
-        ),
+        str, option("Rows that get labels: complete (in the end all), or random.")
     ] = "complete",
-    maturity: Annotated[
-        int, typer.Option("--maturity", help="Later chunks after which labels are complete.")
-    ] = 0,
+    maturity: Annotated[int, option("Later chunks after which labels are complete.")] = 0,
     separator: SEPARATOR = None,
     date_order: DATE_ORDER = None,
     compare_reference: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--compare-reference/--no-compare-reference",
-            help="Raise an alert also if the first chunks differ from the reference.",
+            "Raise an alert also if the first chunks differ from the reference.",
         ),
     ] = True,
 ) -> str:
@@ -133,23 +115,19 @@ def update(
         list[Path] | None, typer.Argument(metavar="[NEW]...", help="Tables of new rows.")
     ] = None,
     labels: Annotated[
-        Path | None,
-        typer.Option("--labels", help="Table with the key column and labels that came later."),
+        Path | None, option("Table with the key column and labels that came later.")
     ] = None,
     report: _REPORT = None,
     prom: _PROM = None,
     on_alert: Annotated[
         str | None,
-        typer.Option(
-            "--on-alert",
-            metavar="COMMAND",
-            help="Run a command for each open alert until it succeeds once, with the alert as "
-            "JSON on its input.",
+        option(
+            "Run a command for each open alert until it succeeds once, with the alert as JSON "
+            "on its input.",
+            "COMMAND",
         ),
     ] = None,
-    wait: Annotated[
-        float, typer.Option("--wait", min=0, help="Seconds to wait for another update.")
-    ] = 0,
+    wait: Annotated[float, option("Seconds to wait for another update.", min=0)] = 0,
     separator: SEPARATOR = None,
     json: JSON = False,
 ) -> tuple[str, int]:
@@ -216,9 +194,7 @@ def rebase(
         str | None,
         typer.Argument(metavar="[CHUNK]", help="First chunk of the new level."),
     ] = None,
-    group: Annotated[
-        str | None, typer.Option("--group", help="Group; all of them by default.")
-    ] = None,
+    group: Annotated[str | None, option("Group; all of them by default.")] = None,
 ) -> tuple[str, int]:
     """Accept a change: later chunks are compared with the new level."""
     from headcount.monitor.monitor import Monitor

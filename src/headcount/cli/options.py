@@ -27,107 +27,71 @@ METHOD = "Method"
 RESULTS = "Results"
 STATISTICS_ENDING = ".hcs"
 
+
+def option(text: str, metavar: str | None = None, panel: str | None = None, **more: Any) -> Any:
+    """Option with the name of its parameter."""
+    return typer.Option(metavar=metavar, help=text, rich_help_panel=panel, **more)
+
+
+def flag(names: str, text: str, panel: str | None = None) -> Any:
+    """Option without a value."""
+    return typer.Option(*names.split(), help=text, rich_help_panel=panel)
+
+
 BY = Annotated[
     list[str] | None,
-    typer.Option(
-        "--by",
-        metavar="COLUMN",
-        help="Also by group: a column, or year, quarter, month, week or day; repeat it for "
-        "each combination of columns.",
-        rich_help_panel=GROUPS,
+    option(
+        "Also by group: a column, or year, quarter, month, week or day; repeat it for each "
+        "combination of columns.",
+        "COLUMN",
+        GROUPS,
     ),
 ]
 CLUSTER = Annotated[
     str | None,
-    typer.Option(
-        "--cluster",
-        metavar="COLUMN",
-        help="Column of clusters, such as authors or conversations.",
-        rich_help_panel=GROUPS,
-    ),
+    option("Column of clusters, such as authors or conversations.", "COLUMN", GROUPS),
 ]
 DATE_COLUMN = Annotated[
     str | None,
-    typer.Option(
-        "--date-column",
-        metavar="COLUMN",
-        help="Column of the dates, for --by month and other periods.",
-        rich_help_panel=GROUPS,
-    ),
+    option("Column of the dates, for --by month and other periods.", "COLUMN", GROUPS),
 ]
 DATE_ORDER = Annotated[
     str | None,
-    typer.Option(
-        "--date-order",
-        metavar="ORDER",
-        help="Order in dates such as 03/04/2024: day-first or month-first; else detected.",
-        rich_help_panel=GROUPS,
+    option(
+        "Order in dates such as 03/04/2024: day-first or month-first; else detected.",
+        "ORDER",
+        GROUPS,
     ),
 ]
 HISTORY = Annotated[
     str,
-    typer.Option(
-        "--history",
-        metavar="auto|yes|no",
-        help="Rely on what held in labelled months or groups: auto, yes (there must be "
-        "some) or no (assume that only the mix of the classes changes).",
-        rich_help_panel=METHOD,
+    option(
+        "Rely on what held in labelled months or groups: auto, yes (there must be some) or "
+        "no (assume that only the mix of the classes changes).",
+        "auto|yes|no",
+        METHOD,
     ),
 ]
-JSON = Annotated[
-    bool, typer.Option("--json", help="Print machine-readable JSON.", rich_help_panel=RESULTS)
-]
-LEVEL = Annotated[
-    float,
-    typer.Option("--level", metavar="LEVEL", help="Confidence level.", rich_help_panel=METHOD),
-]
-MODEL = Annotated[
-    Path,
-    typer.Option("--model", metavar="FILE", help="File that headcount estimate --save wrote."),
-]
+JSON = Annotated[bool, flag("--json", "Print machine-readable JSON.", RESULTS)]
+LEVEL = Annotated[float, option("Confidence level.", "LEVEL", METHOD)]
+MODEL = Annotated[Path, option("File that headcount estimate --save wrote.", "FILE")]
 OUTPUT = Annotated[
     Path | None,
-    typer.Option(
-        "--output",
-        metavar="FILE",
-        help="Write the table: .csv, .tsv, .xlsx, .parquet, .feather or .jsonl.",
-        rich_help_panel=RESULTS,
+    option(
+        "Write the table: .csv, .tsv, .xlsx, .parquet, .feather or .jsonl.", "FILE", RESULTS
     ),
 ]
-REPORT = Annotated[
-    Path | None,
-    typer.Option(
-        "--report", metavar="FILE", help="Write an HTML report.", rich_help_panel=RESULTS
-    ),
-]
-SEED = Annotated[
-    int, typer.Option("--seed", metavar="N", min=0, help="Random seed.", rich_help_panel=METHOD)
-]
+REPORT = Annotated[Path | None, option("Write an HTML report.", "FILE", RESULTS)]
+SEED = Annotated[int, option("Random seed.", "N", METHOD, min=0)]
 SEPARATOR = Annotated[
     str | None,
-    typer.Option(
-        "--separator",
-        metavar="CHAR",
-        help="Separator of columns in CSV files; detected by default.",
-        rich_help_panel=GROUPS,
-    ),
+    option("Separator of columns in CSV files; detected by default.", "CHAR", GROUPS),
 ]
 STRICT = Annotated[
-    bool,
-    typer.Option(
-        "--strict",
-        help="Exit with code 3 if a result cannot be relied on.",
-        rich_help_panel=RESULTS,
-    ),
+    bool, flag("--strict", "Exit with code 3 if a result cannot be relied on.", RESULTS)
 ]
 WEIGHT = Annotated[
-    str | None,
-    typer.Option(
-        "--weight",
-        metavar="COLUMN",
-        help="Column of survey weights of the items.",
-        rich_help_panel=GROUPS,
-    ),
+    str | None, option("Column of survey weights of the items.", "COLUMN", GROUPS)
 ]
 
 
@@ -163,14 +127,14 @@ def check_outputs(
         for source in sources
         for path in (source if isinstance(source, list) else [source])
     ]
-    for path, option, endings in (
+    for path, name, endings in (
         (output, "--output", TABLE_ENDINGS),
         (report, "--report", (".html", ".htm")),
         (save, "--save", (".skops",)),
     ):
         if path is not None:
-            check_writable(path, option, endings)
-            check_other_file(path, option, [source for source in paths if source is not None])
+            check_writable(path, name, endings)
+            check_other_file(path, name, [source for source in paths if source is not None])
 
 
 def as_json(content: Any) -> str:

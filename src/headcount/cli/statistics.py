@@ -16,6 +16,7 @@ from headcount.cli.options import (
     SEPARATOR,
     STATISTICS_ENDING,
     check_inputs,
+    option,
     plain_separator,
 )
 
@@ -25,7 +26,7 @@ statistics = typer.Typer(
     no_args_is_help=True,
 )
 
-_OUTPUT = Annotated[Path, typer.Option("--output", help="File for the statistics, as a.hcs.")]
+_OUTPUT = Annotated[Path, option("File for the statistics, as a.hcs.")]
 
 
 @statistics.command()
@@ -86,22 +87,13 @@ def merge(
 @statistics.command()
 def sql(
     model: MODEL,
-    dialect: Annotated[
-        str, typer.Option("--dialect", help="duckdb, bigquery, snowflake or postgres.")
-    ],
-    table: Annotated[
-        str, typer.Option("--table", help="Table of the scored items, as a query names it.")
-    ] = "scored",
+    dialect: Annotated[str, option("duckdb, bigquery, snowflake or postgres.")],
+    table: Annotated[str, option("Table of the scored items, as a query names it.")] = "scored",
     score: Annotated[
         str | None,
-        typer.Option(
-            "--score",
-            help="Column of the posteriors of the second class; by default that of the model.",
-        ),
+        option("Column of the posteriors of the second class; by default that of the model."),
     ] = None,
-    by: Annotated[
-        list[str] | None, typer.Option("--by", help="Column of the groups; repeatable.")
-    ] = None,
+    by: Annotated[list[str] | None, option("Column of the groups; repeatable.")] = None,
 ) -> str:
     """Print the query that counts scores of two classes in cells, in a database."""
     from headcount.tables.from_tables import counting_query
