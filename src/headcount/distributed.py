@@ -150,11 +150,7 @@ def dask(
 
 
 def spark(
-    frame: DataFrame,
-    model: Any,
-    *,
-    by: str | None = None,
-    reader: BatchReader | None = None,
+    frame: DataFrame, model: Any, *, by: str | None = None, reader: BatchReader | None = None
 ) -> Statistics:
     """Statistics of a Spark DataFrame, made by its executors.
 
@@ -263,11 +259,7 @@ def _tasks(parts: Any) -> list[Any]:
 
 
 def _computed(
-    client: Client,
-    tasks: Sequence[Any],
-    model: Any,
-    by: str | None,
-    reader: BatchReader | None,
+    client: Client, tasks: Sequence[Any], model: Any, by: str | None, reader: BatchReader | None
 ) -> Iterator[bytes | None]:
     """Statistics of the parts as they are finished."""
     from distributed import CancelledError, as_completed

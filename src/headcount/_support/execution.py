@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headcount._kernels.stratified_draws import GOLDEN, mix
+from headcount._support.arrays import Floats, Ints
 from headcount._support.parameters import check_random_state
 from headcount.errors import HeadcountError
 
@@ -38,12 +39,12 @@ def _seed_sequence(random_state: Any) -> np.random.SeedSequence:
     return np.random.SeedSequence(int(random_state))
 
 
-def stream_seeds(base: int, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
+def stream_seeds(base: int, numbers: Ints) -> NDArray[np.uint64]:
     """Seeds of the streams with these numbers, all different for one base."""
     return _words(np.uint64(base), numbers.astype(np.uint64))
 
 
-def uniforms(base: int, numbers: NDArray[np.int64], n: int) -> NDArray[np.float64]:
+def uniforms(base: int, numbers: Ints, n: int) -> Floats:
     """First ``n`` uniforms of each numbered stream, strictly between 0 and 1."""
     words = _words(stream_seeds(base, numbers)[:, None], np.arange(n, dtype=np.uint64))
     # 52 bits and a half, which a double holds exactly: neither end is reached.

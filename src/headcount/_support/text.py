@@ -250,10 +250,7 @@ def chance(p_value: float | None) -> str:
 
 
 def _lines(
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    numeric: Sequence[bool],
-    ruled: bool,
+    header: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool], ruled: bool
 ) -> list[str]:
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     rule = [["-" * width for width in widths]] if ruled else []

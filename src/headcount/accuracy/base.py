@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount.accuracy.estimates import AccuracyEstimate, accuracy_from_labels
 from headcount.accuracy.estimation import Observed, accuracy_estimates
-from headcount.accuracy.fitted import FittedPredictor, Floats, MetricModel
+from headcount.accuracy.fitted import FittedPredictor, MetricModel
 from headcount.accuracy.history import AccuracyHistory
 from headcount.accuracy.metrics import Metric
 from headcount.accuracy.model_outputs import (
@@ -148,7 +149,7 @@ Scored or Verdicts
         return self
 
     def _source(
-        self, classes: NDArray[Any], classifier: FittedClassifier | None = None
+        self, classes: Array, classifier: FittedClassifier | None = None
     ) -> OutputSource:
         """Maker of the outputs that models take."""
         on_items = self.info.input == "features"
@@ -181,7 +182,7 @@ Scored or Verdicts
         fitted = self.fitted_
         reference, source = fitted.training, fitted.source
 
-        def fit(rows: NDArray[np.int64]) -> FittedPredictor:
+        def fit(rows: Ints) -> FittedPredictor:
             part = Reference(
                 reference.items.take(rows), reference.codes[rows], reference.n_classes
             )

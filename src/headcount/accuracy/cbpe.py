@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
+from headcount._support.arrays import Floats, Ints
 from headcount._support.parameters import check_choice
 from headcount.accuracy.base import Predictor
-from headcount.accuracy.fitted import ConfusionModel, Floats
+from headcount.accuracy.fitted import ConfusionModel
 from headcount.accuracy.metrics import ReferenceRanking, TableMetric
 from headcount.accuracy.model_outputs import (
     CellFolds,
@@ -102,11 +102,11 @@ class _Calibration:
 
     method: str
     scores: Floats
-    codes: NDArray[np.int64]
+    codes: Ints
     calibrators: Sequence[Calibrator]
 
     @classmethod
-    def fit(cls, method: str, scores: Floats, codes: NDArray[np.int64]) -> _Calibration:
+    def fit(cls, method: str, scores: Floats, codes: Ints) -> _Calibration:
         return cls(method, scores, codes, [fit_calibrator(method, scores, codes)])
 
     def transform(self, scores: Floats) -> Floats:
@@ -165,7 +165,7 @@ class ExpectedTables(ConfusionModel):
         """Mean of the tables of items."""
         return (MeanOf(self),)
 
-    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+    def solve_reduced(self, reduced: Reduced, sizes: Ints) -> Floats:
         """Table of each sample, given the mean of its items."""
         K = self.n_classes
         tables = np.asarray(reduced[0]).reshape(-1, K, K)
@@ -177,7 +177,7 @@ class _Expected(ExpectedTables):
     """Tables from calibrated posteriors; classes without items of the reference are empty."""
 
     calibration: _Calibration | _OutOfFold | None
-    present: NDArray[np.int64]
+    present: Ints
     n_classes: int
 
     def posteriors(self, pool: ModelOutputs) -> Floats:
@@ -269,7 +269,7 @@ def _reweighted(ratios: Floats, samples: Samples, shares: Floats) -> Floats:
     return np.divide(joint, total, out=shares[of_sample], where=total > 0)
 
 
-def _table_sums(labels: NDArray[np.int64], samples: Samples, joint: Floats) -> Floats:
+def _table_sums(labels: Ints, samples: Samples, joint: Floats) -> Floats:
     """Tables of samples from the posteriors of their items."""
     K = joint.shape[1]
     of_sample = np.repeat(np.arange(len(samples)), samples.sizes)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Bools, Floats, Ints
 from headcount._support.parameters import check_choice, check_count
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.cbpe import ExpectedTables
-from headcount.accuracy.fitted import AccuracyModel, ConfusionModel, Floats, MetricModel
+from headcount.accuracy.fitted import AccuracyModel, ConfusionModel, MetricModel
 from headcount.accuracy.metrics import ReferenceRanking, TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
 from headcount.parts.fitted import MethodInfo
@@ -64,7 +64,7 @@ class _Constant(ConfusionModel):
     def reduction(self) -> tuple[Reduction, ...]:
         return ()
 
-    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+    def solve_reduced(self, reduced: Reduced, sizes: Ints) -> Floats:
         return np.tile(self.table, (len(sizes), 1, 1))
 
 
@@ -118,14 +118,14 @@ class _Threshold:
     value: float
 
     @classmethod
-    def of(cls, outputs: ModelOutputs, correct: NDArray[np.bool_], score: str) -> _Threshold:
+    def of(cls, outputs: ModelOutputs, correct: Bools, score: str) -> _Threshold:
         """Value above which the share of items is nearest to the share of correct ones."""
         values, counts = np.unique(_confidence(outputs, score), return_counts=True)
         candidates = np.concatenate([[-np.inf], values])
         above = np.concatenate([[1.0], 1.0 - np.cumsum(counts) / len(outputs)])
         return cls(score, float(candidates[np.abs(above - correct.mean()).argmin()]))
 
-    def exceeded(self, pool: ModelOutputs) -> NDArray[np.bool_]:
+    def exceeded(self, pool: ModelOutputs) -> Bools:
         return np.asarray(_confidence(pool, self.score) > self.value)
 
 

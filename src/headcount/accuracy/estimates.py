@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Array, Floats
 from headcount._support.parameters import check_fraction
 from headcount._support.text import Cell, Table, html_result
-from headcount.accuracy.fitted import FittedPredictor, Floats
+from headcount.accuracy.fitted import FittedPredictor
 from headcount.accuracy.metrics import ReferenceRanking, TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
 from headcount.errors import HeadcountError
@@ -110,9 +110,9 @@ class AccuracyEstimate:
     n_items: int
     estimand: Estimand
     level: float
-    draws: NDArray[np.float64]
-    classes: NDArray[Any]
-    table: NDArray[np.float64] | None = None
+    draws: Floats
+    classes: Array
+    table: Floats | None = None
     fit_test: FitTest | None = None
     warnings: tuple[str, ...] = ()
     reduction_error: float | None = None

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Floats, Ints
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_choice, check_count, check_fraction
 from headcount.accuracy.estimates import AccuracyEstimate
 from headcount.accuracy.fitted import (
     FittedPredictor,
-    Floats,
     MetricModel,
     answers_with_shares,
     mixture_test,
@@ -76,8 +75,8 @@ class Observed:
     raw: Floats
     statistics: Floats
     tests: Sequence[FitTest | None]
-    sizes: NDArray[np.int64]
-    effective: NDArray[np.int64]
+    sizes: Ints
+    effective: Ints
     errors: Sequence[float | None]
 
     @classmethod
@@ -198,7 +197,7 @@ class _MetricConditioning:
 
     model: MetricModel
     reference: Reference
-    rows: NDArray[np.int64]
+    rows: Ints
     metric: TableMetric
     of_population: bool
     prior: Prior
@@ -206,7 +205,7 @@ class _MetricConditioning:
     seed: int
     exact: bool
 
-    def posteriors(self, answers: Floats, sizes: NDArray[np.int64]) -> list[WeightedDraws]:
+    def posteriors(self, answers: Floats, sizes: Ints) -> list[WeightedDraws]:
         """Distribution of the metric on each sample, given its answer and its size."""
         present, codes = np.unique(self.reference.codes[self.rows], return_inverse=True)
         training = Training(None, codes.astype(np.int64), len(present))

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Floats, Ints
 from headcount.accuracy.metrics import (
     RANKINGS,
     Metric,
@@ -36,8 +36,6 @@ from headcount.parts.fitted import (
 from headcount.parts.training import Embedding, MeanOf, Reduced, Reduction, reduce_in_batches
 from headcount.samples.samples import Samples
 
-Floats = NDArray[np.float64]
-
 
 class MetricModel:
     """Fitted method: statistics of samples, and metrics computed from them.
@@ -56,7 +54,7 @@ class MetricModel:
         """
         return None
 
-    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+    def solve_reduced(self, reduced: Reduced, sizes: Ints) -> Floats:
         """Statistics of samples, one entry each, given the values of each `reduction`."""
         raise NotImplementedError
 
@@ -82,7 +80,7 @@ class MetricModel:
         """
         return self, self
 
-    def simulation_rows(self, reference: Reference) -> NDArray[np.int64]:
+    def simulation_rows(self, reference: Reference) -> Ints:
         """Items of the reference that samples for estimates are simulated from."""
         return np.arange(len(reference))
 
@@ -197,7 +195,7 @@ class _AmongPresent:
     """Representation of posteriors among the classes of the reference."""
 
     inner: Any
-    present: NDArray[np.int64]
+    present: Ints
 
     def embed(self, items: ModelOutputs) -> Embedding:
         embedding: Embedding = self.inner.embed(among(items.posteriors, self.present))

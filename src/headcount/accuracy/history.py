@@ -14,12 +14,12 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from headcount._support.arrays import Floats, Ints
 from headcount.accuracy.estimates import AccuracyEstimate, HistoryAccuracy
 from headcount.accuracy.estimation import ASSUMES
-from headcount.accuracy.fitted import FittedPredictor, Floats
+from headcount.accuracy.fitted import FittedPredictor
 from headcount.accuracy.metrics import ReferenceRanking, TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
 from headcount.estimates.backtest import LabelledGroups, which_held
@@ -50,7 +50,7 @@ class AccuracyHistory:
 
     groups: LabelledGroups[FittedPredictor]
     reference: Reference
-    rounds: tuple[tuple[NDArray[np.int64], FittedPredictor], ...]
+    rounds: tuple[tuple[Ints, FittedPredictor], ...]
     noun: str
 
     @classmethod
@@ -96,7 +96,7 @@ class AccuracyHistory:
             self.noun,
         )
 
-    def _values(self, scale: _Scale, groups: NDArray[np.int64]) -> list[float]:
+    def _values(self, scale: _Scale, groups: Ints) -> list[float]:
         """Scaled metric in labelled groups."""
         members = self.groups.members
         samples = Samples.from_arrays(

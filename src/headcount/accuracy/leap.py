@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.base import clone
 
+from headcount._support.arrays import Floats, Ints
 from headcount.accuracy.base import Predictor
-from headcount.accuracy.fitted import ConfusionModel, Floats
+from headcount.accuracy.fitted import ConfusionModel
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, Verdicts
@@ -103,7 +103,7 @@ class ClassShares:
     """
 
     quantifier: FittedQuantifier | None
-    present: NDArray[np.int64]
+    present: Ints
     n_classes: int
     form: str
 
@@ -129,7 +129,7 @@ class ClassShares:
             _of_outputs(reduction, self.present, self.form, takes) for reduction in reductions
         )
 
-    def of_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+    def of_reduced(self, reduced: Reduced, sizes: Ints) -> Floats:
         """Shares of the classes in samples given by the values of each `reduction`."""
         shares = np.zeros((len(sizes), self.n_classes))
         if self.quantifier is None:
@@ -163,7 +163,7 @@ class _OfOutputs:
     """Representation or likelihood of a quantifier, applied to outputs of a classifier."""
 
     inner: Any
-    present: NDArray[np.int64]
+    present: Ints
     form: str
     takes: str
 
@@ -182,9 +182,7 @@ class _OfOutputs:
         return items.codes_of(classes)
 
 
-def _of_outputs(
-    reduction: Reduction, present: NDArray[np.int64], form: str, takes: str
-) -> Reduction:
+def _of_outputs(reduction: Reduction, present: Ints, form: str, takes: str) -> Reduction:
     """Reduction of a quantifier, applied to outputs of a classifier."""
     if isinstance(reduction, MeanOf):
         return MeanOf(_OfOutputs(reduction.representation, present, form, takes))
@@ -209,12 +207,7 @@ def fit_class_shares(quantifier: Quantifier, reference: Reference) -> ClassShare
     return ClassShares(fitted, present, reference.n_classes, form)
 
 
-def _items(
-    outputs: ModelOutputs,
-    present: NDArray[np.int64],
-    form: str,
-    method: str = "",
-) -> Any:
+def _items(outputs: ModelOutputs, present: Ints, form: str, method: str = "") -> Any:
     """Items in the form that a quantifier of the present classes takes."""
     if form == "items":
         if outputs.X is None:
@@ -409,7 +402,7 @@ class _Leap(ConfusionModel):
             return None
         return (*of_shares, MeanOf(PredictedLabels(self.shares.n_classes)))
 
-    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+    def solve_reduced(self, reduced: Reduced, sizes: Ints) -> Floats:
         q = self.shares.of_reduced(reduced[:-1], sizes)
         return self.solver(q, np.asarray(reduced[-1]))
 

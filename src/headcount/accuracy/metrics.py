@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from headcount._kernels.score_order import rank_areas
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import each_range
 from headcount.accuracy.model_outputs import ModelOutputs, Reference
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, Verdicts
 from headcount.samples.samples import Samples
 
-Floats = NDArray[np.float64]
 # Smaller shares are zero up to rounding.
 _NOTHING = 1e-12
 
@@ -137,11 +137,7 @@ class TableMetric:
         return self(reference.tables(samples))
 
     def on_populations(
-        self,
-        reference: Reference,
-        rows: NDArray[np.int64],
-        samples: Samples,
-        rng: np.random.Generator,
+        self, reference: Reference, rows: Ints, samples: Samples, rng: np.random.Generator
     ) -> Floats:
         """Metric on random populations that samples of these rows may be from.
 
@@ -335,9 +331,7 @@ class RankingMetric:
         return ReferenceRanking(self.name, _Curves.of(self, reference), ranking=self)
 
 
-def _areas(
-    ranks: NDArray[np.int64], mass: Floats, opposite: Floats, offsets: NDArray[np.int64]
-) -> Floats:
+def _areas(ranks: Ints, mass: Floats, opposite: Floats, offsets: Ints) -> Floats:
     """Both areas of each sample, whose items are in the order of their ranks."""
     out = np.empty((len(offsets) - 1, 2))
 
@@ -385,11 +379,7 @@ class ReferenceRanking(TableMetric):
         return self.ranking.realised(scores, reference.codes, samples)
 
     def on_populations(
-        self,
-        reference: Reference,
-        rows: NDArray[np.int64],
-        samples: Samples,
-        rng: np.random.Generator,
+        self, reference: Reference, rows: Ints, samples: Samples, rng: np.random.Generator
     ) -> Floats:
         """Metric on random populations that samples of these rows may be from.
 
@@ -534,9 +524,7 @@ def as_metric(metric: Metric, reference: Reference | None = None) -> TableMetric
     return table_metric(metric)
 
 
-def realised(
-    metric: str, items: Scored | Verdicts, codes: ArrayLike, classes: NDArray[Any]
-) -> float:
+def realised(metric: str, items: Scored | Verdicts, codes: ArrayLike, classes: Array) -> float:
     """Metric on items whose classes are known.
 
     Parameters

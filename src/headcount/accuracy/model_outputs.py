@@ -16,6 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import base_seeds
 from headcount.errors import HeadcountError
 from headcount.items.arrays import (
@@ -32,8 +33,6 @@ from headcount.samples.samples import Samples
 from headcount.scores.folds import Fold, allows_nan, predict_codes, score
 from headcount.scores.scorer import ScoredPool
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
 class ModelOutputs:
@@ -48,11 +47,11 @@ class ModelOutputs:
     """
 
     scores: Floats | None
-    labels: NDArray[np.int64]
+    labels: Ints
     X: Any = None
 
     @classmethod
-    def of(cls, X: Scored | Verdicts, classes: NDArray[Any]) -> ModelOutputs:
+    def of(cls, X: Scored | Verdicts, classes: Array) -> ModelOutputs:
         """Outputs of items that were classified elsewhere."""
         scores = X.posteriors_of(classes) if isinstance(X, Scored) else None
         return cls(scores, X.codes_of(classes))
@@ -103,7 +102,7 @@ class Reference(Training):
     items: ModelOutputs
 
     @property
-    def cells(self) -> NDArray[np.int64]:
+    def cells(self) -> Ints:
         """Cell of the table that each item belongs to: true class x K + predicted class."""
         return self.codes * self.n_classes + self.items.labels
 
@@ -119,7 +118,7 @@ class Reference(Training):
         return np.divide(self.table, prior, out=np.zeros_like(self.table), where=prior > 0)
 
     @cached_property
-    def present(self) -> NDArray[np.int64]:
+    def present(self) -> Ints:
         """Classes with at least one item."""
         return np.flatnonzero(self.class_sizes)
 
@@ -193,7 +192,7 @@ class FittedClassifier:
         """Posteriors of the items, one column per class."""
         return score(self.classifier, X, self.classes)
 
-    def labels(self, X: Any) -> NDArray[np.int64]:
+    def labels(self, X: Any) -> Ints:
         """Classes that ``predict`` of the classifier returns, as codes."""
         return predict_codes(self.classifier, X, self.classes)
 
@@ -218,7 +217,7 @@ class FittedClassifier:
             )
 
 
-def among(posteriors: Floats, present: NDArray[np.int64]) -> Floats:
+def among(posteriors: Floats, present: Ints) -> Floats:
     """Posteriors given that the class is one of these; uniform where none is possible."""
     if len(present) == posteriors.shape[1]:
         return posteriors

@@ -8,16 +8,16 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
+from headcount._support.arrays import Bools, Floats, Ints
 from headcount._support.parameters import check_choice, check_flag
 from headcount.accuracy.base import Predictor
-from headcount.accuracy.fitted import ConfusionModel, Floats
+from headcount.accuracy.fitted import ConfusionModel
 from headcount.accuracy.leap import FittedQuantifier, check_quantifier
 from headcount.accuracy.metrics import METRICS, TableMetric
 from headcount.accuracy.model_outputs import CellFolds, ModelOutputs, Reference, features_of
@@ -35,9 +35,7 @@ _LEAST_POSTERIOR = 1e-6
 _ADVICE = "choose variant='1xn2' or variant='nxn'."
 
 
-def cells_of(
-    variant: str, true: NDArray[np.int64], predicted: NDArray[np.int64], K: int
-) -> NDArray[np.int64]:
+def cells_of(variant: str, true: Ints, predicted: Ints, K: int) -> Ints:
     """Cell of each item: true class x K + predicted class; for 1xn+1, K * K if incorrect."""
     cells = true * K + predicted
     return np.where(true == predicted, cells, K * K) if variant == "1xn+1" else cells
@@ -52,9 +50,9 @@ class CellSet:
     """
 
     predicted: int | None
-    rows: NDArray[np.int64]
-    cells: NDArray[np.int64]
-    labels: NDArray[np.int64]
+    rows: Ints
+    cells: Ints
+    labels: Ints
 
     @property
     def certain(self) -> bool:
@@ -62,7 +60,7 @@ class CellSet:
         return len(self.cells) == 1
 
     @cached_property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Ints:
         """Positions in `rows` to learn from; single items of a cell are repeated at the end.
 
         Otherwise a fold without the item would lack the cell.
@@ -70,7 +68,7 @@ class CellSet:
         alone = np.flatnonzero(np.bincount(self.labels)[self.labels] == 1)
         return np.concatenate([np.arange(len(self.labels)), alone])
 
-    def examples(self, Z: Any) -> tuple[Any, NDArray[np.int64]]:
+    def examples(self, Z: Any) -> tuple[Any, Ints]:
         """Items to learn from, and their cells."""
         return take_rows(Z, self.rows[self.order]), self.labels[self.order]
 
@@ -79,9 +77,7 @@ class CellSet:
         return with_folds(quantifier).fit(*self.examples(Z)).fitted_
 
 
-def cell_sets(
-    variant: str, true: NDArray[np.int64], predicted: NDArray[np.int64], K: int
-) -> list[CellSet]:
+def cell_sets(variant: str, true: Ints, predicted: Ints, K: int) -> list[CellSet]:
     """Sets of cells into which a variant divides the labelled items.
 
     One for all cells, one for each predicted class, or one with all errors in one cell.
@@ -102,15 +98,15 @@ class CellSamples:
     """Samples of a pool with these predicted classes, restricted to the items of a set."""
 
     cell_set: CellSet
-    labels: NDArray[np.int64]
+    labels: Ints
     pool_samples: Samples
 
     @cached_property
-    def _covered(self) -> NDArray[np.bool_]:
+    def _covered(self) -> Bools:
         return covered_by(self.cell_set, self.labels)
 
     @cached_property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Ints:
         """Number of items of the set in each sample."""
         running = np.cumsum(self._covered[self.pool_samples.indices])
         return np.diff(np.concatenate([[0], running])[self.pool_samples.offsets])
@@ -140,7 +136,7 @@ class CellSamples:
         shares[np.ix_(places, self.cell_set.cells)] += weight * of_set
 
 
-def covered_by(cell_set: CellSet, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
+def covered_by(cell_set: CellSet, labels: Ints) -> Bools:
     """Mask of the items of a pool that belong to a set, by their predicted classes."""
     if cell_set.predicted is None:
         return np.ones(len(labels), np.bool_)
@@ -171,7 +167,7 @@ class CellInputs:
         return inputs(X, outputs.posteriors, covariates=self.covariates)
 
 
-def confidences(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:
+def confidences(posteriors: Floats) -> Floats:
     """Maximum confidence (MC), negative entropy (NE) and maximum inverse softmax (MIS)."""
     logs = np.log(np.maximum(posteriors, _LEAST_POSTERIOR))
     entropy = (posteriors * logs).sum(axis=1)
@@ -179,7 +175,7 @@ def confidences(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.column_stack([posteriors.max(axis=1), entropy, inverse_softmax])
 
 
-def inputs(X: Any, posteriors: NDArray[np.float64], *, covariates: bool) -> Any:
+def inputs(X: Any, posteriors: Floats, *, covariates: bool) -> Any:
     """Features, posteriors of all classes but the first, and confidences, side by side.
 
     Sparse if the features are; without features if X is None.
@@ -256,7 +252,7 @@ class _Solver:
     quantifier: FittedQuantifier
     cell_set: CellSet
     Z: Any
-    labels: NDArray[np.int64]
+    labels: Ints
 
     def __call__(self, samples: Samples) -> Floats:
         rows = np.flatnonzero(covered_by(self.cell_set, self.labels))

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from headcount._support.arrays import Floats, Ints
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_count
 from headcount.accuracy.base import Predictor
-from headcount.accuracy.fitted import Floats, MetricModel
+from headcount.accuracy.fitted import MetricModel
 from headcount.accuracy.metrics import TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, features_of
 from headcount.errors import HeadcountError
@@ -24,7 +24,7 @@ from headcount.parts.training import Dense, MeanOf, Reduced, Reduction
 from headcount.samples.protocols import NPP, UPP
 from headcount.samples.samples import Samples
 
-Rows = NDArray[np.int64]
+Rows = Ints
 Statistic = Callable[[ModelOutputs, Samples], Floats]
 """One number for each sample of a pool."""
 
@@ -83,7 +83,7 @@ class Regression(MetricModel):
             return None
         return (MeanOf(_Confidence()),)
 
-    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Floats:
+    def solve_reduced(self, reduced: Reduced, sizes: Ints) -> Floats:
         """Statistic of samples given by their mean confidence."""
         assert isinstance(self.statistic, _ConfidenceGap)
         return self.statistic.of_means(np.asarray(reduced[0]))

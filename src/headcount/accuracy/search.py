@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_count, check_fraction, check_grid
 from headcount.accuracy.base import Predictor
-from headcount.accuracy.fitted import FittedPredictor, Floats
+from headcount.accuracy.fitted import FittedPredictor
 from headcount.accuracy.metrics import Metric, TableMetric, as_metric
 from headcount.accuracy.model_outputs import OutputSource, Reference
 from headcount.accuracy.quacc import (
@@ -154,7 +154,7 @@ class SettingTrial:
         return float(np.abs(self.predicted[number] - self.true[number]).mean())
 
 
-def held_out_rows(cells: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
+def held_out_rows(cells: Ints, share: float, seed: int) -> Bools:
     """Mask of held-out items: a random sample with the same share of each cell."""
     rng = np.random.default_rng(seed)
     shuffled = rng.permutation(len(cells))
@@ -262,12 +262,7 @@ class _SharedScorer:
 
     @classmethod
     def of(
-        cls,
-        quantifier: Quantifier,
-        cell_set: CellSet,
-        learn: Any,
-        new: Any,
-        labels: NDArray[Any],
+        cls, quantifier: Quantifier, cell_set: CellSet, learn: Any, new: Any, labels: Array
     ) -> _SharedScorer:
         rows = np.flatnonzero(covered_by(cell_set, labels))
         pool = ScoredPool(take_rows(new, rows)) if len(rows) else None

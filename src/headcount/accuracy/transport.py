@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
+from headcount._support.arrays import Floats, Ints
 from headcount._support.parameters import check_choice
 from headcount.accuracy.base import Predictor
-from headcount.accuracy.fitted import AccuracyModel, Floats, MetricModel
+from headcount.accuracy.fitted import AccuracyModel, MetricModel
 from headcount.accuracy.metrics import TableMetric
 from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
 from headcount.errors import warn
@@ -137,7 +137,7 @@ class _Costs(_TransportModel):
     """Mean cost of transport to classes with the shares of the reference."""
 
     name: ClassVar[str] = "COT"
-    present: NDArray[np.int64]
+    present: Ints
     shares: Floats
     calibrator: Calibrator | None
 

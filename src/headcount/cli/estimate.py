@@ -247,8 +247,7 @@ def backtest(
 
 def label(
     new: Annotated[
-        Path,
-        typer.Argument(metavar="NEW", help="Table of the items whose shares are wanted."),
+        Path, typer.Argument(metavar="NEW", help="Table of the items whose shares are wanted.")
     ],
     model: MODEL,
     output: Annotated[

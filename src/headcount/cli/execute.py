@@ -250,8 +250,7 @@ def _start(
 
 
 @app.command(
-    epilog=examples("methods", "methods --json", "estimate --help"),
-    rich_help_panel="Research",
+    epilog=examples("methods", "methods --json", "estimate --help"), rich_help_panel="Research"
 )
 def methods(json: JSON = False) -> str:
     """List the methods."""

@@ -191,8 +191,7 @@ def ack(
 def rebase(
     watch: _WATCH,
     chunk: Annotated[
-        str | None,
-        typer.Argument(metavar="[CHUNK]", help="First chunk of the new level."),
+        str | None, typer.Argument(metavar="[CHUNK]", help="First chunk of the new level.")
     ] = None,
     group: Annotated[str | None, option("Group; all of them by default.")] = None,
 ) -> tuple[str, int]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount._kernels.quantiles import quantiles_with_sum
-
-Floats = NDArray[np.float64]
+from headcount._support.arrays import Floats
 
 ACTIONS = ("mean", "ae", "rae")
 

@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.stats import f
 
 from headcount._kernels.accumulation import add_rank_moments, ranks_of
 from headcount._kernels.quadratic_programs import nearest_mixtures
+from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import each_range
 from headcount._support.parameters import check_count, check_fraction
 from headcount._support.text import Cell, Table, html_result
@@ -31,8 +32,6 @@ from headcount.parts.training import Dense, Training
 from headcount.samples.samples import Samples, as_samples
 from headcount.scores.folds import one_fold_each
 from headcount.scores.scorer import Scorer
-
-Floats = NDArray[np.float64]
 
 
 def components(
@@ -194,8 +193,8 @@ class RankMoments:
     array([-0.75, -0.25,  0.25,  0.75])
     """
 
-    values: tuple[NDArray[np.float64], ...] = ()
-    ranks: tuple[NDArray[np.float64], ...] = ()
+    values: tuple[Floats, ...] = ()
+    ranks: tuple[Floats, ...] = ()
 
     def fit(self, training: Training) -> RankMoments:
         """Compute the ranks of the training items."""
@@ -207,7 +206,7 @@ class RankMoments:
         values, ranks = zip(*pairs, strict=True)
         return RankMoments(values, ranks)
 
-    def embed(self, items: NDArray[np.float64]) -> RankEmbedding:
+    def embed(self, items: Floats) -> RankEmbedding:
         """Embed items given as posteriors."""
         return RankEmbedding(self, items)
 
@@ -217,7 +216,7 @@ class RankMoments:
         return _DEGREES_OF_TWO_CLASSES if len(self.values) == 1 else _DEGREES_OF_MORE
 
     @cached_property
-    def search(self) -> tuple[NDArray[Any], ...]:
+    def search(self) -> tuple[Array, ...]:
         """Values of all posteriors, lines between their ranks, edges, and numbers by bin."""
         n_bins = 1 << (_BITS_OF_BINS - (len(self.values) - 1).bit_length())
         bins = np.arange(n_bins + 1) / n_bins
@@ -240,7 +239,7 @@ class RankEmbedding:
     """Items as polynomials of their ranks, computed when they are used."""
 
     moments: RankMoments
-    items: NDArray[np.float64]
+    items: Floats
 
     @property
     def width(self) -> int:
@@ -248,10 +247,10 @@ class RankEmbedding:
         return self.moments.degrees * len(self.moments.values)
 
     @property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """Polynomials, one row per item."""
         moments = self.moments
-        columns: list[NDArray[np.float64]] = []
+        columns: list[Floats] = []
         values, lines, edges, starts = moments.search
         for c, column in enumerate(np.ascontiguousarray(_used(self.items))):
             x = np.empty(len(column))
@@ -260,13 +259,11 @@ class RankEmbedding:
             columns.extend(polynomials[: moments.degrees])
         return np.column_stack(columns)
 
-    def means(
-        self, samples: Samples, weights: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
+    def means(self, samples: Samples, weights: Floats | None = None) -> Floats:
         """Mean vector of each sample."""
         return Dense(self.values).means(samples, weights)
 
-    def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
+    def add_sums(self, groups: Ints, sums: Ints) -> None:
         """Add the items to the sums of their groups."""
         items = np.ascontiguousarray(self.items, dtype=np.float64)
         moments = self.moments
@@ -275,22 +272,20 @@ class RankEmbedding:
         add_rank_moments(*(items, first, *rule, groups, sums))
 
 
-def _used(posteriors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _used(posteriors: Floats) -> Floats:
     """Posteriors that are used, one row per class."""
     columns = posteriors.T[1:] if posteriors.shape[1] == 2 else posteriors.T
     # Interpolation between values that are closer than this overflows.
     return np.where(columns < _SMALLEST, 0.0, columns)
 
 
-def _lines(values: NDArray[np.float64], ranks: NDArray[np.float64]) -> NDArray[np.float64]:
+def _lines(values: Floats, ranks: Floats) -> Floats:
     """Value, rank and slope of the line between each two values, and of those outside."""
     slopes = np.concatenate([[0.0], np.diff(ranks) / np.diff(values), [0.0]])
     return np.column_stack([np.append(values[0], values), np.append(ranks[0], ranks), slopes])
 
 
-def _ranks(
-    column: NDArray[np.float64], weights: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _ranks(column: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Distinct values, and the middle rank of each, from -1 to 1."""
     has_weight = weights > 0
     values, which = np.unique(column[has_weight], return_inverse=True)
@@ -338,7 +333,7 @@ class FitTest:
     statistic: float
     df: int
     p_value: float
-    prevalence: NDArray[np.float64]
+    prevalence: Floats
     n: int
 
     def rejects(self, level: float = 0.05) -> bool:
@@ -389,13 +384,13 @@ class FitTests:
     2
     """
 
-    statistic: NDArray[np.float64]
-    df: NDArray[np.int64]
-    p_value: NDArray[np.float64]
-    prevalence: NDArray[np.float64]
-    n: NDArray[np.int64]
+    statistic: Floats
+    df: Ints
+    p_value: Floats
+    prevalence: Floats
+    n: Ints
 
-    def rejects(self, level: float = 0.05) -> NDArray[np.bool_]:
+    def rejects(self, level: float = 0.05) -> Bools:
         """Mark the samples for which prior shift is rejected at this level."""
         return np.asarray(self.p_value < check_fraction("level", level))
 
@@ -430,15 +425,13 @@ class MixtureTest:
     """
 
     representation: RankMoments | None
-    means: NDArray[np.float64]
-    covariances: NDArray[np.float64]
-    sizes: NDArray[np.float64]
-    directions: NDArray[np.float64]
+    means: Floats
+    covariances: Floats
+    sizes: Floats
+    directions: Floats
 
     @classmethod
-    def of_posteriors(
-        cls, training: Training, covariates: NDArray[np.float64] | None = None
-    ) -> MixtureTest:
+    def of_posteriors(cls, training: Training, covariates: Floats | None = None) -> MixtureTest:
         """Fit it on out-of-sample posteriors, and covariates if given."""
         assert training.items is not None
         representation = RankMoments().fit(training)
@@ -451,27 +444,21 @@ class MixtureTest:
         return _learn(None, np.asarray(training.items, np.float64), training)
 
     def test(
-        self,
-        items: NDArray[np.float64],
-        samples: Samples,
-        covariates: NDArray[np.float64] | None = None,
+        self, items: Floats, samples: Samples, covariates: Floats | None = None
     ) -> FitTests:
         """Test samples of a pool, whose items have the form of the training items."""
         return self.test_means(self.sample_means(items, samples, covariates), samples.sizes)
 
     def sample_means(
-        self,
-        items: NDArray[np.float64],
-        samples: Samples,
-        covariates: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]:
+        self, items: Floats, samples: Samples, covariates: Floats | None = None
+    ) -> Floats:
         """Means of the vectors of samples of a pool, as `test_means` takes them."""
         vectors = items
         if self.representation is not None:
             vectors = _with_covariates(self.representation.embed(items).values, covariates)
         return Dense(vectors).means(samples)
 
-    def test_means(self, seen: NDArray[np.float64], sizes: NDArray[np.int64]) -> FitTests:
+    def test_means(self, seen: Floats, sizes: Ints) -> FitTests:
         """Test samples given by the means of their vectors, and their numbers of items."""
         S, K = len(seen), len(self.means)
         shares, statistics = np.empty((S, K)), np.empty(S)
@@ -491,7 +478,7 @@ class MixtureTest:
         p_values = np.where(df > 0, _chance(statistics, np.maximum(df, 1), spare), np.nan)
         return FitTests(statistics, df, p_values, shares, sizes)
 
-    def invariants(self, items: NDArray[np.float64]) -> NDArray[np.float64]:
+    def invariants(self, items: Floats) -> Floats:
         """Functions of items whose means are the same in all classes.
 
         Under prior shift their mean over a sample does not depend on the shares.
@@ -503,9 +490,7 @@ class MixtureTest:
         axes = np.linalg.svd(differences, full_matrices=True)[2][len(differences) :]
         return np.asarray(vectors @ (self.directions @ axes.T))
 
-    def _spare(
-        self, shares: NDArray[np.float64], counts: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _spare(self, shares: Floats, counts: Floats) -> Floats:
         """Degrees of freedom of the estimated covariance of each sample's distance.
 
         Those of a Wishart matrix with the moments of the sum over the classes.
@@ -531,9 +516,7 @@ class MixtureTest:
         return degrees
 
 
-def _chance(
-    statistics: NDArray[np.float64], df: NDArray[np.int64], spare: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _chance(statistics: Floats, df: Ints, spare: Floats) -> Floats:
     """Probability of larger statistics, by Hotelling's distribution."""
     remaining = np.maximum(spare - df + 1, 1.0)
     return np.asarray(
@@ -541,14 +524,12 @@ def _chance(
     )
 
 
-def _with_covariates(
-    vectors: NDArray[np.float64], covariates: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
+def _with_covariates(vectors: Floats, covariates: Floats | None) -> Floats:
     return vectors if covariates is None else np.column_stack([vectors, covariates])
 
 
 def _learn(
-    representation: RankMoments | None, vectors: NDArray[np.float64], training: Training
+    representation: RankMoments | None, vectors: Floats, training: Training
 ) -> MixtureTest:
     weights, codes, K = training.class_weights, training.codes, training.n_classes
     means = training.class_means(Dense(vectors))
@@ -669,14 +650,14 @@ def _scored(items: Any) -> Scored:
     return items if isinstance(items, Scored) else Scored(items)
 
 
-def _one_score_each(items: Scored, classes: NDArray[Any]) -> NDArray[np.float64]:
+def _one_score_each(items: Scored, classes: Array) -> Floats:
     """Posteriors as the training items have them: by one fold per item, if there are folds."""
     if not items.folds:
         return items.posteriors_of(classes)
     return one_fold_each(np.stack([fold.posteriors_of(classes) for fold in items.folds]))
 
 
-def _columns(name: str, given: ArrayLike | None, n: int) -> NDArray[np.float64] | None:
+def _columns(name: str, given: ArrayLike | None, n: int) -> Floats | None:
     if given is None:
         return None
     columns = np.asarray(check_features(given, name=name), np.float64)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.parameters import check_choice
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError, HeadcountWarning
@@ -40,8 +41,6 @@ from headcount.scores.scorer import ScoredPool
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 FEWEST_ITEMS = 20
 """Items that a labelled group needs to be part of a backtest."""
@@ -72,25 +71,25 @@ class LabelledGroups(Generic[AnyFitted]):
     """
 
     X: Any
-    codes: Integers
-    members: Integers
+    codes: Ints
+    members: Ints
     names: tuple[Any, ...]
-    classes: NDArray[Any]
+    classes: Array
     ordered: bool
-    fit: Callable[[Integers], AnyFitted]
+    fit: Callable[[Ints], AnyFitted]
 
     @property
-    def sizes(self) -> Integers:
+    def sizes(self) -> Ints:
         """Number of labelled items of each group."""
         return np.bincount(self.members[self.members >= 0], minlength=len(self.names))
 
-    def rows_without(self, groups: Integers) -> Integers:
+    def rows_without(self, groups: Ints) -> Ints:
         """Items that a model of some groups may be fitted on: earlier ones of a sequence."""
         if self.ordered:
             return np.flatnonzero((self.members >= 0) & (self.members < groups.min()))
         return np.flatnonzero(~np.isin(self.members, groups))
 
-    def shares(self, groups: Sequence[int] | Integers) -> Floats:
+    def shares(self, groups: Sequence[int] | Ints) -> Floats:
         """Shares of the classes in each of some groups, (G, K)."""
         K = len(self.classes)
         counts = np.stack(
@@ -98,7 +97,7 @@ class LabelledGroups(Generic[AnyFitted]):
         )
         return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
-    def large(self) -> Integers:
+    def large(self) -> Ints:
         """Groups with enough items; at least two."""
         large = np.flatnonzero(self.sizes >= FEWEST_ITEMS)
         if len(large) < 2:
@@ -109,7 +108,7 @@ class LabelledGroups(Generic[AnyFitted]):
             )
         return large
 
-    def rounds(self, seed: int) -> list[Integers]:
+    def rounds(self, seed: int) -> list[Ints]:
         """Groups that are estimated by one model each: the later half of a sequence, or all.
 
         Models of other groups must have items of two classes.
@@ -140,7 +139,7 @@ class LabelledGroups(Generic[AnyFitted]):
 
 def group_members(
     groups: ArrayLike, n_items: int, ordered: Any, names: Sequence[Any] | None = None
-) -> tuple[tuple[Any, ...], Integers, bool]:
+) -> tuple[tuple[Any, ...], Ints, bool]:
     """Names of groups in their order, number of each item's group, and if they are a sequence.
 
     `names` has the names of the groups in their order, which is sorted by default.
@@ -199,14 +198,14 @@ def run_backtest(groups: LabelledGroups[Fitted], *, random_state: int = 0) -> Ba
 class _Answered:
     """Readings of the groups of one round."""
 
-    groups: Integers
+    groups: Ints
     readings: Readings
     under_shift: list[Any]
     uncertainty: Floats
 
 
 def _answer(
-    groups: LabelledGroups[Fitted], estimated: Integers, fitted_on: Integers, random_state: int
+    groups: LabelledGroups[Fitted], estimated: Ints, fitted_on: Ints, random_state: int
 ) -> _Answered:
     """Readings of some groups by a model of other items."""
     with warnings.catch_warnings():
@@ -246,14 +245,14 @@ def _answer(
     )
 
 
-def _spread_out(values: Floats, present: Integers, n_classes: int, absent: float) -> Floats:
+def _spread_out(values: Floats, present: Ints, n_classes: int, absent: float) -> Floats:
     """Values by class with those of classes that a model lacks."""
     out = np.full((*values.shape[:-1], n_classes), absent)
     out[..., present] = values
     return out
 
 
-def _with_classes(estimate: Estimate, classes: NDArray[Any], present: Integers) -> Estimate:
+def _with_classes(estimate: Estimate, classes: Array, present: Ints) -> Estimate:
     """The estimate with the classes that its model lacks."""
     if len(present) == len(classes):
         return estimate
@@ -293,7 +292,7 @@ class Backtest:
         What a group is called: "group", "month" and so on.
     """
 
-    classes: NDArray[Any]
+    classes: Array
     truth: Floats
     estimates: Estimates
     history: History

@@ -18,9 +18,10 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import f as f_distribution
 
+from headcount._support.arrays import Bools, Floats, Ints
 from headcount._support.parameters import check_fraction
 from headcount._support.text import Cell, Table, chance, html_result, percent, printable
 from headcount.errors import HeadcountError
@@ -34,10 +35,6 @@ from headcount.estimates.column_features import (
     features_of,
 )
 from headcount.items.arrays import check_labels
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 # Values that are expected fewer times are merged with the most frequent value.
 _FEWEST_EXPECTED = 5
@@ -398,17 +395,11 @@ class _Block:
     weights: Floats  # (j, b, c) of values in the score
     class_scores: Floats  # (j, c, k) mean parts of the score, of labelled items out of fold
     new_scores: Floats  # (j, c) mean parts of the score, of the new items
-    is_value: Mask  # (j, b)
+    is_value: Bools  # (j, b)
 
     @classmethod
     def of(
-        cls,
-        old: Features,
-        new: Features,
-        n_new: int,
-        codes: Integers,
-        folds: Integers,
-        rows: Integers,
+        cls, old: Features, new: Features, n_new: int, codes: Ints, folds: Ints, rows: Ints
     ) -> _Block:
         K = int(codes.max()) + 1
         counts = old.counts(folds * K + codes, _FOLDS * K)
@@ -462,7 +453,7 @@ class _Fit:
 
     shares: Floats
     statistics: Floats
-    df: Integers
+    df: Ints
     log_p: Floats
     expected: list[Floats]
 
@@ -477,7 +468,7 @@ class _Comparison:
     """Features of labelled and new items, and a prior of the shares of the latter."""
 
     blocks: list[_Block]
-    codes: Integers  # classes of the sample of labelled items
+    codes: Ints  # classes of the sample of labelled items
     sizes: Floats
     n_new: int
     prior_mean: Floats
@@ -487,7 +478,7 @@ class _Comparison:
     def of(
         cls,
         features: list[tuple[Features, Features]],
-        codes: Integers,
+        codes: Ints,
         n_new: int,
         shares: Floats | None,
         seed: int,
@@ -537,7 +528,7 @@ class _Comparison:
             fit = self.fit(active)
         return fit
 
-    def fit(self, active: Mask) -> _Fit:
+    def fit(self, active: Bools) -> _Fit:
         """Compare each feature with the mixture that the other active ones imply."""
         ends = np.cumsum([len(block.observed) for block in self.blocks])[:-1]
         masks = [mask[:, None, None] for mask in np.split(active.astype(np.float64), ends)]
@@ -583,7 +574,7 @@ class _Comparison:
 
     def _misfits(
         self, block: _Block, mask: Floats, common: _Common
-    ) -> tuple[Floats, Integers, Floats]:
+    ) -> tuple[Floats, Ints, Floats]:
         """Statistics, degrees of freedom and expected frequencies of a block."""
         F, f, prior = block.frequencies, block.item_frequencies, self.prior_covariance
         # Covariance of frequencies V, with the score C; of the score without a feature S.
@@ -643,7 +634,7 @@ def _times(matrices: Floats, vectors: Floats) -> Floats:
     return (matrices @ vectors[:, :, None])[:, :, 0]
 
 
-def _squared(misfit: Floats, covariance: Floats, tested: Mask) -> Floats:
+def _squared(misfit: Floats, covariance: Floats, tested: Bools) -> Floats:
     """Squared length of a misfit in standard errors, over the tested values."""
     V = covariance * (tested[:, :, None] & tested[:, None, :])
     diagonal = np.arange(V.shape[1])
@@ -653,7 +644,7 @@ def _squared(misfit: Floats, covariance: Floats, tested: Mask) -> Floats:
     return np.einsum("jb,jb->j", misfit, np.linalg.solve(V, misfit[:, :, None])[:, :, 0])
 
 
-def _without(active: Mask, feature: int) -> Mask:
+def _without(active: Bools, feature: int) -> Bools:
     mask = active.copy()
     mask[feature] = False
     return mask
@@ -668,7 +659,7 @@ class _Feature:
 
     expected: Floats
     observed: Floats
-    in_training: Mask
+    in_training: Bools
     log_p: float
     ratio: float
 
@@ -715,8 +706,8 @@ def _ranked(
     coded: Sequence[Coded],
     comparison: _Comparison,
     fit: _Fit,
-    column_of: Integers,
-    codes: Integers,
+    column_of: Ints,
+    codes: Ints,
     level: float,
 ) -> tuple[ColumnChange, ...]:
     """All columns, the changed ones first."""
@@ -749,7 +740,7 @@ def _column_change(
     parts: Sequence[_Feature],
     n_columns: int,
     p_value: float,
-    codes: Integers,
+    codes: Ints,
     shares: Floats,
     level: float,
 ) -> ColumnChange:
@@ -782,9 +773,7 @@ def _column_change(
     )  # fmt: skip
 
 
-def _means(
-    old: Floats, new: Floats, codes: Integers, shares: Floats
-) -> tuple[float, float] | None:
+def _means(old: Floats, new: Floats, codes: Ints, shares: Floats) -> tuple[float, float] | None:
     """Mean of a column expected under the shares, and observed; None without any value."""
     amount = (shares / np.bincount(codes))[codes] * ~np.isnan(old)
     if not amount.sum() > 0 or np.isnan(new).all():

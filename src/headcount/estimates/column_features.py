@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from headcount._support.arrays import Array, Floats, Ints
 
 # Bins of a numeric column, values of a category with a bin of their own, and words of a text
 # column. Values and words are those that are most frequent in both tables together: if they
@@ -96,7 +95,7 @@ def _values(old: pl.Series, new: pl.Series) -> Numbered | None:
     return _numbered(np.where(column.is_null(), n + 2, codes.to_numpy()), labels, len(old))
 
 
-def _numbered(codes: NDArray[Any], labels: list[str], n_old: int) -> Numbered | None:
+def _numbered(codes: Array, labels: list[str], n_old: int) -> Numbered | None:
     """Codes of the values that occur, the most frequent one last; None if there is one."""
     counts = np.bincount(codes, minlength=len(labels))
     occurring = np.flatnonzero(counts)
@@ -135,14 +134,14 @@ class Features:
     """
 
     codes: Any
-    n_values: Integers
+    n_values: Ints
 
-    def of(self, rows: Integers) -> Features:
+    def of(self, rows: Ints) -> Features:
         """Features of some of the items."""
         codes = self.codes[rows] if sparse.issparse(self.codes) else self.codes[:, rows]
         return replace(self, codes=codes)
 
-    def counts(self, groups: Integers, n_groups: int) -> Floats:
+    def counts(self, groups: Ints, n_groups: int) -> Floats:
         """Number of items with each value: features, values, groups."""
         if sparse.issparse(self.codes):
             return self.sums(np.eye(n_groups)[groups])

@@ -9,10 +9,10 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from headcount._kernels.stratified_draws import draw_resampled
+from headcount._support.arrays import Floats, Ints
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.estimates.actions import action
@@ -21,8 +21,6 @@ from headcount.parts.solvers import Solution
 from headcount.parts.training import Training
 from headcount.samples.samples import Samples, sort_by_code
 from headcount.scores.calibration import fit_calibrator
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +98,7 @@ def check_prior(prior: Any, n_classes: int) -> Prior:
     )
 
 
-Rows = NDArray[np.int64]
+Rows = Ints
 
 # Copies of each item: the fewest, the most, and the rows that more than the fewest have.
 _FEWEST_COPIES, _MOST_COPIES, _MOST_ROWS = 2, 8, 10_000
@@ -310,7 +308,7 @@ def simulate(
     n: int,
     prior: Prior,
     seed: int,
-    counts: NDArray[np.int64] | None = None,
+    counts: Ints | None = None,
     foreign: float = 0.0,
 ) -> Simulated:
     """Simulate samples of one size with shares drawn from a prior.
@@ -365,7 +363,7 @@ def simulate(
     return Simulated(samples, composition / size)
 
 
-def whole_counts(shares: Floats, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def whole_counts(shares: Floats, size: int, rng: np.random.Generator) -> Ints:
     """Counts that sum to `size` and are `shares` times `size` on average.
 
     Each count is one of the two whole numbers next to its expectation.
@@ -384,7 +382,7 @@ def simulated_size(size: int) -> int:
     return min(round(_EXACT_SIZE * _SIZE_RATIO**steps), _LARGEST_SIZE)
 
 
-def size_factor(counts: NDArray[np.int64], shares: Floats, size: int) -> float:
+def size_factor(counts: Ints, shares: Floats, size: int) -> float:
     """Ratio of the standard errors at `size` items and at the size that was simulated.
 
     ``counts`` are the numbers of training items of the classes.
@@ -513,7 +511,7 @@ class Conditioning:
     prior: Prior
     replicates: int
     seed: int
-    class_sizes: NDArray[np.int64] | None = None
+    class_sizes: Ints | None = None
     foreign: float = 0.0
     _by_size: dict[int, Conditional] = field(default_factory=dict, init=False, repr=False)
 
@@ -672,7 +670,7 @@ class ShareConditioning:
     seed: int
 
     def posteriors(
-        self, answers: Floats, sizes: NDArray[np.int64]
+        self, answers: Floats, sizes: Ints
     ) -> Sequence[SharePosterior | RepeatedPosterior]:
         """Distribution of the realised shares of each sample, given answers of shape (S, D)."""
         draws_of_each = self.replicates * self.training.n_classes / 10
@@ -684,15 +682,11 @@ class ShareConditioning:
             released.append(posterior)
         return released
 
-    def repeated(
-        self, answers: Floats, sizes: NDArray[np.int64]
-    ) -> Iterator[RepeatedPosterior]:
+    def repeated(self, answers: Floats, sizes: Ints) -> Iterator[RepeatedPosterior]:
         """Distributions that can be released, as `posteriors` returns for many samples."""
         return (RepeatedPosterior(make) for make in self._makers(answers, sizes))
 
-    def _makers(
-        self, answers: Floats, sizes: NDArray[np.int64]
-    ) -> Iterator[Callable[[], SharePosterior]]:
+    def _makers(self, answers: Floats, sizes: Ints) -> Iterator[Callable[[], SharePosterior]]:
         pairs = zip(answers, sizes.tolist(), strict=True)
         return (partial(self._posterior, answer, size) for answer, size in pairs)
 
@@ -704,7 +698,7 @@ class ShareConditioning:
         moved = draws + (factor - 1) * (draws - centre)
         return SharePosterior(_on_simplex(moved), weights)
 
-    def points(self, answers: Floats, sizes: NDArray[np.int64], metric: str = "ae") -> Floats:
+    def points(self, answers: Floats, sizes: Ints, metric: str = "ae") -> Floats:
         """Shares of each sample with the least expected error, one row per sample."""
         pairs = zip(answers, sizes.tolist(), strict=True)
         return np.stack(
@@ -756,17 +750,11 @@ class ShareConditioning:
             return Conditional(answers, made.shares, n_members)
 
         return Conditioning(
-            items,
-            outcomes,
-            self.prior,
-            self.replicates,
-            self.seed,
-            self._class_sizes,
-            _FOREIGN,
+            items, outcomes, self.prior, self.replicates, self.seed, self._class_sizes, _FOREIGN
         )
 
     @property
-    def _class_sizes(self) -> NDArray[np.int64]:
+    def _class_sizes(self) -> Ints:
         """Numbers of items that classes are worth: those of posteriors tell nothing new."""
         return np.asarray(self.training.class_sizes)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount._kernels.accumulation import add_outside
+from headcount._support.arrays import Floats, Ints
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
 from headcount.estimates.assumption import FitTest, FitTests, MixtureTest, format_p_value
@@ -51,7 +51,7 @@ class Separation:
     pair: tuple[int, int]
 
     @classmethod
-    def of(cls, means: NDArray[np.float64]) -> Separation:
+    def of(cls, means: Floats) -> Separation:
         """Compute it from class means, in standard deviations within classes.
 
         >>> import numpy as np
@@ -91,8 +91,8 @@ class Diagnostics:
     classes: tuple[Any, ...]
     mixture: MixtureTest
     separation: Separation
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: Floats
+    high: Floats
     n_training: int
 
     @classmethod
@@ -120,25 +120,18 @@ class Diagnostics:
         assert self.mixture.representation is not None
         return MeanOf(self.mixture.representation), MeanOf(_Outside(self.low, self.high))
 
-    def outside(self, posteriors: NDArray[np.float64], samples: Samples) -> NDArray[np.float64]:
+    def outside(self, posteriors: Floats, samples: Samples) -> Floats:
         """Share of the items of each sample with a posterior outside those of training."""
         return _Outside(self.low, self.high).embed(posteriors).means(samples)[:, 0]
 
-    def means(
-        self, posteriors: NDArray[np.float64], samples: Samples
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def means(self, posteriors: Floats, samples: Samples) -> tuple[Floats, Floats]:
         """Means of each `reduction` in samples of a pool, as `examine_means` takes them."""
         return self.mixture.sample_means(posteriors, samples), self.outside(
             posteriors, samples
         )[:, None]
 
     def examine(
-        self,
-        posteriors: NDArray[np.float64],
-        samples: Samples,
-        prevalence: NDArray[np.float64],
-        *,
-        shift: str = "prior",
+        self, posteriors: Floats, samples: Samples, prevalence: Floats, *, shift: str = "prior"
     ) -> list[Diagnosis]:
         """Test and warn about the estimates of many samples."""
         means, outside = self.means(posteriors, samples)
@@ -146,10 +139,10 @@ class Diagnostics:
 
     def examine_means(
         self,
-        seen: NDArray[np.float64],
-        outside: NDArray[np.float64],
-        sizes: NDArray[np.int64],
-        prevalence: NDArray[np.float64],
+        seen: Floats,
+        outside: Floats,
+        sizes: Ints,
+        prevalence: Floats,
         *,
         shift: str = "prior",
     ) -> list[Diagnosis]:
@@ -158,11 +151,7 @@ class Diagnostics:
         return self._examined(tests, outside[:, 0], prevalence, shift)
 
     def _examined(
-        self,
-        tests: FitTests,
-        outside: NDArray[np.float64],
-        prevalence: NDArray[np.float64],
-        shift: str,
+        self, tests: FitTests, outside: Floats, prevalence: Floats, shift: str
     ) -> list[Diagnosis]:
         # A new item exceeds either end of N training items with probability 1 / (N + 1).
         usual = 2 * max(1, len(self.classes) - 1) / (self.n_training + 1)
@@ -172,7 +161,7 @@ class Diagnostics:
         ]
 
     def _warnings(
-        self, test: FitTest, shares: NDArray[np.float64], outside: float, shift: str
+        self, test: FitTest, shares: Floats, outside: float, shift: str
     ) -> tuple[str, ...]:
         return assumption_warnings(
             shares,
@@ -189,10 +178,10 @@ class Diagnostics:
 class _Outside:
     """Indicator of items with a posterior outside the range of training."""
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: Floats
+    high: Floats
 
-    def embed(self, items: NDArray[np.float64]) -> _OutsideEmbedding:
+    def embed(self, items: Floats) -> _OutsideEmbedding:
         return _OutsideEmbedding(self.low, self.high, items)
 
 
@@ -200,27 +189,25 @@ class _Outside:
 class _OutsideEmbedding:
     """The indicator for items, computed when it is used."""
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    items: NDArray[np.float64]
+    low: Floats
+    high: Floats
+    items: Floats
 
     @property
     def width(self) -> int:
         return 1
 
-    def means(
-        self, samples: Samples, weights: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
+    def means(self, samples: Samples, weights: Floats | None = None) -> Floats:
         beyond = np.any((self.items < self.low) | (self.items > self.high), axis=1)
         return Dense(beyond.astype(np.float64).reshape(-1, 1)).means(samples, weights)
 
-    def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
+    def add_sums(self, groups: Ints, sums: Ints) -> None:
         items = np.ascontiguousarray(self.items, dtype=np.float64)
         add_outside(items, self.low, self.high, groups, sums)
 
 
 def assumption_warnings(
-    prevalence: NDArray[np.float64],
+    prevalence: Floats,
     classes: Sequence[Any],
     *,
     n: int,
@@ -283,7 +270,7 @@ def _hardly_apart(separation: Separation | None, classes: Sequence[Any]) -> str:
     )
 
 
-def _at_boundary(prevalence: NDArray[np.float64], classes: Sequence[Any]) -> str:
+def _at_boundary(prevalence: Floats, classes: Sequence[Any]) -> str:
     empty = [repr(name) for name, share in zip(classes, prevalence, strict=True)
              if share <= AT_BOUNDARY]  # fmt: skip
     if not empty:

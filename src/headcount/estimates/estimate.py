@@ -9,8 +9,9 @@ from math import lgamma
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.parameters import check_choice, check_fraction
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
@@ -27,11 +28,8 @@ _N_POINTS = 10_000
 
 
 def around_shares(
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    shares: NDArray[np.float64],
-    n_items: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    low: Floats, high: Floats, shares: Floats, n_items: int
+) -> tuple[Floats, Floats]:
     """Ends of intervals from 0 to 1 that contain the estimated shares.
 
     Shares among n items are accurate to half an item at best. Every level is extended by the
@@ -69,9 +67,9 @@ class Intervals(Mapping[Any, tuple[float, float]]):
     b      60.0%  80.0%
     """
 
-    classes: NDArray[Any]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    classes: Array
+    low: Floats
+    high: Floats
     level: float
 
     def __getitem__(self, label: Any) -> tuple[float, float]:
@@ -135,15 +133,13 @@ class Region:
     (array([0.1 , 0.2 , 0.39]), array([0.3 , 0.4 , 0.61]))
     """
 
-    centre: NDArray[np.float64]
-    errors: NDArray[np.float64]
+    centre: Floats
+    errors: Floats
     reach: float
     level: float
 
     @classmethod
-    def of(
-        cls, draws: NDArray[np.float64], centre: NDArray[np.float64], n_items: int, level: float
-    ) -> Region:
+    def of(cls, draws: Floats, centre: Floats, n_items: int, level: float) -> Region:
         """Region around the centre that contains the fraction `level` of the draws."""
         # Shares among n items are accurate to half an item at best.
         errors = np.sqrt(draws.var(axis=0) + 0.25 / n_items**2)
@@ -151,12 +147,12 @@ class Region:
         return cls(centre, errors, float(np.quantile(farthest, level)), level)
 
     @property
-    def low(self) -> NDArray[np.float64]:
+    def low(self) -> Floats:
         """Lower ends, one per class."""
         return np.clip(self.centre - self.reach * self.errors, 0, 1)
 
     @property
-    def high(self) -> NDArray[np.float64]:
+    def high(self) -> Floats:
         """Upper ends, one per class."""
         return np.clip(self.centre + self.reach * self.errors, 0, 1)
 
@@ -191,12 +187,12 @@ class Region:
         return bool(inside.all())
 
 
-def spread_over(n_classes: int) -> NDArray[np.float64]:
+def spread_over(n_classes: int) -> Floats:
     """Points spread evenly over all possible shares; the same ones each time."""
     return np.random.default_rng(1).dirichlet(np.ones(n_classes), _N_POINTS)
 
 
-def volume_of(around: NDArray[np.float64], within: NDArray[np.bool_]) -> float:
+def volume_of(around: Floats, within: Bools) -> float:
     """Volume of a region by points around it, or by points within the simplex.
 
     The former are accurate for small regions, the latter for large ones. Those with the
@@ -205,14 +201,14 @@ def volume_of(around: NDArray[np.float64], within: NDArray[np.bool_]) -> float:
     is returned.
     """
 
-    def relative_error(values: NDArray[Any]) -> float:
+    def relative_error(values: Array) -> float:
         mean = values.mean()
         return float(values.std() / mean) if mean > 0 else np.inf
 
     return float(min(1.0, min((within, around), key=relative_error).mean()))
 
 
-def check_shares(shares: ArrayLike, n_classes: int) -> NDArray[np.float64]:
+def check_shares(shares: ArrayLike, n_classes: int) -> Floats:
     """Check shares of all classes, which sum to 1."""
     try:
         numbers = np.asarray(shares, dtype=np.float64)
@@ -225,9 +221,6 @@ def check_shares(shares: ArrayLike, n_classes: int) -> NDArray[np.float64]:
             "that sum to 1."
         )
     return numbers
-
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,7 +317,7 @@ class Ellipse:
         """
         return bool(self._inside(check_shares(shares, len(self.middle) + 1)[None])[0])
 
-    def _inside(self, shares: Floats) -> NDArray[np.bool_]:
+    def _inside(self, shares: Floats) -> Bools:
         """Check shares, one row each."""
         away = _coordinates(shares, self.n_items, self.logs) - self.middle
         distances = np.linalg.norm(np.linalg.solve(self.axes, away.T), axis=0)
@@ -380,10 +373,10 @@ class Counts:
         Probability that an interval contains the count.
     """
 
-    classes: NDArray[Any]
-    count: NDArray[Any]
-    low: NDArray[Any]
-    high: NDArray[Any]
+    classes: Array
+    count: Array
+    low: Array
+    high: Array
     level: float
 
     def to_table(self) -> Table:
@@ -457,16 +450,16 @@ class Estimate:
     """
 
     method: str
-    classes: NDArray[Any]
-    shares: NDArray[np.float64]
-    raw: NDArray[np.float64]
+    classes: Array
+    shares: Floats
+    raw: Floats
     n_items: int
     estimand: Estimand
     posterior: SharePosterior | RepeatedPosterior
     fit_test: Any = None
     warnings: tuple[str, ...] = ()
     n_effective: float | None = None
-    reduction_error: NDArray[np.float64] | None = None
+    reduction_error: Floats | None = None
 
     @property
     def basis(self) -> str:
@@ -483,7 +476,7 @@ class Estimate:
         return dict(zip(self.classes.tolist(), self.shares.tolist(), strict=True))
 
     @property
-    def draws(self) -> NDArray[np.float64]:
+    def draws(self) -> Floats:
         """Equally likely draws of the shares, one row per draw."""
         realised = self.posterior.draws
         if self.estimand == "realised":
@@ -495,7 +488,7 @@ class Estimate:
         gamma = rng.standard_gamma(size * realised + 1 / len(self.classes))
         return np.asarray(gamma / gamma.sum(axis=1, keepdims=True))
 
-    def point(self, metric: str) -> NDArray[np.float64]:
+    def point(self, metric: str) -> Floats:
         """Shares with the least expected error by a metric.
 
         Parameters
@@ -531,7 +524,7 @@ class Estimate:
         level = check_fraction("level", level)
         return Intervals(self.classes, *self._ends(level), level=level)
 
-    def _ends(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _ends(self, level: float) -> tuple[Floats, Floats]:
         low, high = np.quantile(self.draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
         return around_shares(low, high, self.shares, self.n_items)
 
@@ -573,7 +566,7 @@ class Estimate:
         return Ellipse.of(self.draws, self.n_items, level, logs=logs)
 
     @property
-    def count(self) -> NDArray[Any]:
+    def count(self) -> Array:
         """Number of items of each class; whole numbers for the estimand "realised"."""
         due = self.n_items * self.shares
         return due if self.estimand == "expected" else _whole(due)
@@ -780,7 +773,7 @@ class Estimate:
         return html_result(self.title(), [self.to_table()], notes)
 
 
-def _whole(due: NDArray[np.float64]) -> NDArray[np.int64]:
+def _whole(due: Floats) -> Ints:
     """Whole numbers with the same sum, by largest remainder."""
     total = round(float(due.sum()))
     counts = np.floor(due + 1e-9).astype(np.int64)

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.text import Cell, Table, html_result
 from headcount.estimates.conditioning import (
     RepeatedPosterior,
@@ -29,8 +29,6 @@ else:
 
     AnyEstimate = TypeVar("AnyEstimate")
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _MOST_SHOWN = 20
 # Groups that are estimated at a time, if all are.
@@ -91,12 +89,12 @@ class Estimates(Mapping[Hashable, AnyEstimate]):
         return str(self._first.method)
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Array:
         """Classes of the first estimate."""
         return np.asarray(self._first.classes)
 
     @property
-    def sizes(self) -> Integers:
+    def sizes(self) -> Ints:
         """Number of items of each."""
         estimates: Sequence[Any] = self.to_list()
         return np.array([estimate.n_items for estimate in estimates])
@@ -282,13 +280,13 @@ class GroupAnswers:
 
     names: tuple[Hashable, ...]
     method: str
-    classes: NDArray[Any]
-    sizes: Integers
+    classes: Array
+    sizes: Ints
     estimand: Estimand
     conditioning: ShareConditioning
     answers: Answers
     own: Answers | None
-    conditioned_sizes: Integers
+    conditioned_sizes: Ints
     n_effective: Sequence[float | None]
     examine: Examine
     revise: Revise | None = None
@@ -314,7 +312,7 @@ class GroupAnswers:
             return self.own.values[places]
         return self.conditioning.points(self.answers.values[places], self.sizes[places])
 
-    def _points_of_variants(self, places: slice | list[int], sizes: Integers) -> Floats | None:
+    def _points_of_variants(self, places: slice | list[int], sizes: Ints) -> Floats | None:
         if self.answers.variants is None:
             return None
         return np.stack(
@@ -340,7 +338,7 @@ class GroupAnswers:
                 if isinstance(posterior, RepeatedPosterior):
                     posterior.release()
 
-    def _conditions(self, places: list[int]) -> tuple[Floats, Integers]:
+    def _conditions(self, places: list[int]) -> tuple[Floats, Ints]:
         return self.answers.values[places], self.conditioned_sizes[places]
 
     def _made(
@@ -403,12 +401,12 @@ class ConditionedEstimates(Estimates):
         return self.answered.method
 
     @property
-    def classes(self) -> NDArray[Any]:
+    def classes(self) -> Array:
         """The classes."""
         return self.answered.classes
 
     @property
-    def sizes(self) -> Integers:
+    def sizes(self) -> Ints:
         """Number of items of each group."""
         return self.answered.sizes
 
@@ -449,7 +447,7 @@ class _Values(ValuesView[Estimate]):
         return self._mapping.answered.in_batches()
 
 
-def deviations(answers: Floats, variants: Floats, sampled: NDArray[np.bool_]) -> Floats:
+def deviations(answers: Floats, variants: Floats, sampled: Bools) -> Floats:
     """Errors of answers, from those to variants of the statistics.
 
     For cells, twice the largest difference between answers with these cells, with cells of

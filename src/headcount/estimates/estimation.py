@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_choice, check_count, check_flag
 from headcount.errors import HeadcountError
@@ -50,9 +51,6 @@ from headcount.parts.fitted import (
 )
 from headcount.parts.training import MeanOf, Training
 from headcount.samples.samples import Samples, as_samples
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _ESTIMANDS = ("realised", "expected")
 
@@ -187,11 +185,11 @@ class _Groups(Protocol):
         """Model that answers, cross-fitted."""
 
     @property
-    def sizes(self) -> Integers:
+    def sizes(self) -> Ints:
         """Numbers of items."""
 
     @property
-    def conditioned_sizes(self) -> Integers:
+    def conditioned_sizes(self) -> Ints:
         """Numbers of independent items."""
 
     @property
@@ -220,7 +218,7 @@ class Examination:
     """Means over samples of what the assumption is tested on; without, warnings alone."""
 
     classes: Sequence[Any]
-    sizes: Integers
+    sizes: Ints
     diagnostics: Diagnostics | None = None
     seen: Floats | None = None
     outside: Floats | None = None
@@ -259,7 +257,7 @@ class WeightedSamples(PoolSamples):
     """
 
     tested: Samples
-    n_items: Integers
+    n_items: Ints
     n_effective: Sequence[float]
 
 
@@ -283,12 +281,12 @@ class _PoolGroups:
         return isinstance(self.reduced, WeightedSamples)
 
     @property
-    def sizes(self) -> Integers:
+    def sizes(self) -> Ints:
         reduced = self.reduced
         return reduced.n_items if isinstance(reduced, WeightedSamples) else self._tested.sizes
 
     @property
-    def conditioned_sizes(self) -> Integers:
+    def conditioned_sizes(self) -> Ints:
         return self._tested.sizes
 
     @property
@@ -342,11 +340,11 @@ class _StatisticsGroups:
         return self._needs.model
 
     @property
-    def sizes(self) -> Integers:
+    def sizes(self) -> Ints:
         return self.statistics.sizes
 
     @cached_property
-    def conditioned_sizes(self) -> Integers:
+    def conditioned_sizes(self) -> Ints:
         needs = self._needs
         return self.statistics.effective_sizes([*needs.answers, *needs.raw])
 
@@ -505,7 +503,7 @@ def estimate_pool(
 
 
 def _weighted(
-    fitted: Fitted, reduced: PoolSamples, weights: Floats | None, clusters: Integers | None
+    fitted: Fitted, reduced: PoolSamples, weights: Floats | None, clusters: Ints | None
 ) -> WeightedSamples:
     """Samples of items with survey weights or clusters."""
     values = None if clusters is None else _scores_of_items(fitted, reduced.X)
@@ -542,7 +540,7 @@ def _scores_of_items(fitted: Fitted, X: Any) -> Floats | None:
     return items if isinstance(items, np.ndarray) and fitted.takes == "posteriors" else None
 
 
-def _one_hot(codes: Integers, n_classes: int) -> Floats:
+def _one_hot(codes: Ints, n_classes: int) -> Floats:
     return (codes[:, None] == np.arange(n_classes)).astype(np.float64)
 
 
@@ -612,7 +610,7 @@ class PoolScores:
     n_items: int
     key: str
     posteriors: Floats | None = None
-    decisions: Integers | None = None
+    decisions: Ints | None = None
     training: Training | None = None
 
     @classmethod
@@ -631,9 +629,7 @@ class PoolScores:
             return cls(n_items, key, None, codes, training)
         return cls(n_items, pool_key(n_items, None))
 
-    def corrected(
-        self, items: NDArray[Any], shares: Floats, weights: Floats | None
-    ) -> PoolPosteriors:
+    def corrected(self, items: Array, shares: Floats, weights: Floats | None) -> PoolPosteriors:
         """Posteriors of some items, corrected to their shares."""
         if self.training is None:
             return PoolPosteriors.none(len(items), shares)

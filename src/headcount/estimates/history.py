@@ -21,13 +21,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Floats, Ints
 from headcount.estimates.conditioning import RepeatedPosterior, SharePosterior
 from headcount.estimates.diagnostics import BROKEN_LEVEL, UNLIKE
 from headcount.estimates.estimate import Estimate
-
-Floats = NDArray[np.float64]
 
 PAST, LAST, POSTERIORS, COUNTS, PRIOR_SHIFT = (
     "past mean", "last share", "mean posteriors", "counts", "prior shift",
@@ -97,7 +95,7 @@ class Readings:
             np.concatenate([part.steps for part in parts]),
         )
 
-    def of(self, places: Sequence[int] | NDArray[np.int64]) -> Readings:
+    def of(self, places: Sequence[int] | Ints) -> Readings:
         """Readings of some samples."""
         chosen = np.asarray(places, np.int64)
         return Readings(
@@ -111,7 +109,7 @@ class Readings:
         return np.asarray(shares * (1 - shares))
 
     @cached_property
-    def counted_items(self) -> NDArray[np.int64]:
+    def counted_items(self) -> Ints:
         """Numbers of items whose counts would have the sampling errors."""
         shares = np.clip(self.shares, _LEAST_SHARE, 1 - _LEAST_SHARE)
         return np.maximum(shares * (1 - shares) / self.errors**2, 1).round().astype(np.int64)
@@ -256,7 +254,7 @@ class Drift:
         nothing = cls.learn(readings.of([]), no_truth, (), in_method)
         return replace(nothing, sizes=_lognormal(_MEDIAN_ALONE, _SPREAD_ALONE))
 
-    def only(self, places: Sequence[int] | NDArray[np.int64]) -> Drift:
+    def only(self, places: Sequence[int] | Ints) -> Drift:
         """What some of the labelled groups show."""
         chosen = np.asarray(places, np.int64)
         return replace(
@@ -430,7 +428,7 @@ class Mixture:
     weights: Floats
     sizes: Floats
     logs: Floats
-    sizes_of_samples: NDArray[np.int64]
+    sizes_of_samples: Ints
     effects: Floats
     variances: Floats
     shifted: int

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from headcount._kernels.posterior_draws import draw_from_counts, draw_from_ratios
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError
 from headcount.estimates.conditioning import (
@@ -26,8 +27,6 @@ from headcount.parts.fitted import Fitted, PoolSamples
 from headcount.parts.training import Binned, Training
 from headcount.samples.samples import Samples
 from headcount.scores.folds import one_fold_each
-
-Floats = NDArray[np.float64]
 
 # Draws of each sample, and steps of its chain before the first of them.
 _N_DRAWS, _WARM_UP = 1000, 200
@@ -77,7 +76,7 @@ def posteriors_from_ratios(
 
 
 def posteriors_from_counts(
-    known: Floats, seen: NDArray[np.int64], prior: Floats, seed: int
+    known: Floats, seen: Ints, prior: Floats, seed: int
 ) -> list[SharePosterior]:
     """Distribution of the realised shares of samples that are counts in bins.
 
@@ -133,11 +132,7 @@ _COVERED = 0.95
 
 
 def temperatures(
-    likelihood: Any,
-    conditioning: ShareConditioning,
-    prior: Floats,
-    sizes: NDArray[np.int64],
-    seed: int,
+    likelihood: Any, conditioning: ShareConditioning, prior: Floats, sizes: Ints, seed: int
 ) -> Floats:
     """Temperatures at which the draws of samples of some sizes vary as much as they err.
 
@@ -210,12 +205,12 @@ def share_posteriors(
     return posteriors_from_counts(rates, counts, concentration, seed)
 
 
-def _predicted(items: NDArray[Any]) -> NDArray[np.int32]:
+def _predicted(items: Array) -> NDArray[np.int32]:
     """Predicted classes, as bins."""
     return items.astype(np.int32)
 
 
-def _scored_once(fitted: Fitted, X: Any) -> NDArray[Any]:
+def _scored_once(fitted: Fitted, X: Any) -> Array:
     """Items scored as training items are: each by the classifier of one fold."""
     items = fitted.source.items(X, by_folds=fitted.source.has_folds)
     n = count_rows(X)
@@ -260,7 +255,7 @@ class _ScoreBins:
         """Number of bins of all groups."""
         return sum(self.sizes)
 
-    def of(self, items: NDArray[Any]) -> NDArray[np.int32]:
+    def of(self, items: Array) -> NDArray[np.int32]:
         """Bin of each item, numbered over all groups."""
         group, scores = _grouped(items)
         places = np.concatenate([[0], np.cumsum(self.sizes)])[group].astype(np.int32)
@@ -271,7 +266,7 @@ class _ScoreBins:
         return places
 
 
-def _grouped(items: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _grouped(items: Array) -> tuple[Ints, Floats]:
     """Group of each item, and the score that divides the group."""
     if items.shape[1] == 2:
         return np.zeros(len(items), np.int64), items[:, 1]

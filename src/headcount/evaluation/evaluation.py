@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.parameters import check_choice
 from headcount._support.text import Table, html_result
 from headcount._support.versions import versions
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-Floats: TypeAlias = NDArray[np.float64]
 Bins: TypeAlias = int | Sequence[float] | None
 
 _GROUPINGS = ("shift", "prevalence", "size")
@@ -93,10 +92,10 @@ class Evaluation:
     """
 
     methods: tuple[str, ...]
-    classes: NDArray[Any]
+    classes: Array
     true: Floats
     estimated: Floats
-    sizes: NDArray[np.int64]
+    sizes: Ints
     priors: Floats
     metrics: Mapping[str, Floats]
     seconds: Floats = field(default_factory=lambda: np.empty(0))
@@ -322,7 +321,7 @@ class Evaluation:
         if by is None:
             return None
         check_choice("by", by, _GROUPINGS)
-        values: NDArray[Any] = self.shift
+        values: Array = self.shift
         if by == "prevalence":
             values = np.tile(self.true[:, self._class(of)], (len(self.methods), 1))
         elif by == "size":
@@ -568,7 +567,7 @@ def read_parquet(path: str | Path) -> dict[str, Any]:
     }
 
 
-def _columns(frame: pl.DataFrame, what: str, labels: list[Any]) -> NDArray[np.float64]:
+def _columns(frame: pl.DataFrame, what: str, labels: list[Any]) -> Floats:
     return np.column_stack([frame[f"{what}_{label}"].to_numpy() for label in labels])
 
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount import metrics
+from headcount._support.arrays import Array, Floats, Ints
 from headcount.errors import HeadcountError
 from headcount.quantifiers.base import Quantifier
 from headcount.samples.samples import Samples
 
-Metric: TypeAlias = str | Callable[[NDArray[np.float64], NDArray[np.float64]], Any]
+Metric: TypeAlias = str | Callable[[Floats, Floats], Any]
 Metrics: TypeAlias = Metric | Sequence[Metric] | Mapping[str, Metric]
 
 
@@ -42,12 +42,7 @@ class Measure:
         """Metric that methods with draws of the shares return the best shares for."""
         return next((name for name, alike in _ACTIONS.items() if self.function in alike), "ae")
 
-    def __call__(
-        self,
-        true: NDArray[np.float64],
-        estimated: NDArray[np.float64],
-        sizes: NDArray[np.int64],
-    ) -> NDArray[np.float64]:
+    def __call__(self, true: Floats, estimated: Floats, sizes: Ints) -> Floats:
         """One error per sample, smoothed by the size of the sample if the metric smooths."""
         # By function, as a user's own may have any name.
         smoothed = any(self.function is metrics.METRICS[name] for name in metrics.SMOOTHED)
@@ -103,12 +98,8 @@ def check_measures(metrics: Metrics, *, intervals: bool = False) -> list[Measure
 
 
 def errors_of_methods(
-    methods: Iterable[str],
-    measure: Measure,
-    true: NDArray[np.float64],
-    estimated: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-) -> NDArray[np.float64]:
+    methods: Iterable[str], measure: Measure, true: Floats, estimated: Floats, sizes: Ints
+) -> Floats:
     """Errors, one row per method and one column per sample."""
     rows = []
     for name, shares in zip(methods, estimated, strict=True):
@@ -127,9 +118,7 @@ def naming_method(method: str) -> Iterator[None]:
         raise HeadcountError(f"method {method!r} failed: {kind}{error}") from error
 
 
-def shares_for(
-    quantifier: Any, items: Any, samples: Samples, measure: Measure
-) -> NDArray[np.float64]:
+def shares_for(quantifier: Any, items: Any, samples: Samples, measure: Measure) -> Floats:
     """Shares of samples by a fitted quantifier: the best for a metric, if it can tell."""
     if isinstance(quantifier, Quantifier):
         fitted = quantifier.fitted_
@@ -140,12 +129,8 @@ def shares_for(
 
 
 def errors_by_metric(
-    quantifier: Any,
-    items: Any,
-    samples: Samples,
-    true: NDArray[np.float64],
-    measures: Iterable[Measure],
-) -> dict[str, NDArray[np.float64]]:
+    quantifier: Any, items: Any, samples: Samples, true: Floats, measures: Iterable[Measure]
+) -> dict[str, Floats]:
     """Errors by the metrics for which other shares are best than `predict_many` returns."""
     if not isinstance(quantifier, Quantifier):
         return {}
@@ -167,12 +152,8 @@ _BATCH = 500
 
 
 def interval_errors(
-    quantifier: Any,
-    items: Any,
-    samples: Samples,
-    true: NDArray[np.float64],
-    names: Sequence[str],
-) -> dict[str, NDArray[np.float64]]:
+    quantifier: Any, items: Any, samples: Samples, true: Floats, names: Sequence[str]
+) -> dict[str, Floats]:
     """Metrics of the intervals of a fitted quantifier, one number per sample."""
     if not names:
         return {}
@@ -194,7 +175,7 @@ def interval_errors(
     }
 
 
-def given_shares(samples: Samples, classes: NDArray[Any]) -> NDArray[np.float64]:
+def given_shares(samples: Samples, classes: Array) -> Floats:
     """Shares that samples were given with, if they are of these classes."""
     if samples.prevalence is None:
         raise HeadcountError(

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, count
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import track
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError, warn
@@ -41,8 +42,6 @@ from headcount.samples.protocols import draw_samples
 from headcount.samples.samples import Samples, as_samples
 from headcount.scores.scorer import ScoredPool
 from headcount.shift.experiments import ShiftedSamples
-
-Floats: TypeAlias = NDArray[np.float64]
 
 # Indices of samples held at a time: 64 MB.
 _BATCH_ITEMS = 1 << 24
@@ -172,7 +171,7 @@ class _Collected:
         self._stop = stop
         self.seconds = dict.fromkeys(methods, 0.0)
         self.failures: dict[str, str] = {}
-        self.sizes: list[NDArray[np.int64]] = []
+        self.sizes: list[Ints] = []
         self.true: list[Floats] = []
         self.estimated: list[Mapping[str, Floats]] = []
         self.priors: list[Mapping[str, Floats]] = []
@@ -199,7 +198,7 @@ class _Collected:
 
     def add(
         self,
-        sizes: NDArray[np.int64],
+        sizes: Ints,
         true: Floats,
         estimated: Mapping[str, Floats],
         priors: Mapping[str, Floats],
@@ -221,7 +220,7 @@ class _Collected:
         measure: Measure,
         true: Floats,
         estimated: Floats,
-        sizes: NDArray[np.int64],
+        sizes: Ints,
     ) -> Floats:
         """Errors by a metric, one row per method: as measured, or of the shares."""
         rows = {
@@ -248,7 +247,7 @@ class _Collected:
 
 def _assembled(
     methods: Mapping[str, Any],
-    classes: NDArray[Any],
+    classes: Array,
     collected: _Collected,
     measures: Sequence[Measure],
 ) -> Evaluation:
@@ -332,7 +331,7 @@ def _collect_shifted(
     return collected
 
 
-def _check_classes(quantifier: Any, classes: NDArray[Any]) -> None:
+def _check_classes(quantifier: Any, classes: Array) -> None:
     theirs = np.asarray(quantifier.classes_).tolist()
     if theirs != classes.tolist():
         raise HeadcountError(
@@ -410,7 +409,7 @@ def _check_method(name: Any, quantifier: Any, fitted: bool) -> None:
         )
 
 
-def _common_classes(methods: Mapping[str, Any]) -> NDArray[Any]:
+def _common_classes(methods: Mapping[str, Any]) -> Array:
     """The classes of all methods, which must agree."""
     first, *remaining = methods.items()
     classes = np.array(first[1].classes_)
@@ -442,7 +441,7 @@ def _n_items(items: Any) -> int:
 
 
 def _batches(
-    samples: Any, y: ArrayLike | None, classes: NDArray[Any], n_pool: int
+    samples: Any, y: ArrayLike | None, classes: Array, n_pool: int
 ) -> Iterable[Samples]:
     if isinstance(samples, type) or not hasattr(samples, "draw"):
         return [as_samples(samples, n_pool)]

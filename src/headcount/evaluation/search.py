@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import joblib
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import base_seeds, track
 from headcount._support.parameters import check_count, check_grid
 from headcount._support.text import Cell, Table, html_result
@@ -58,9 +59,9 @@ class SearchResults:
     """Settings and their errors on the samples; prints as a table, the best first."""
 
     settings: tuple[dict[str, Any], ...]  # settings that were tried
-    errors: tuple[NDArray[np.float64] | None, ...]
+    errors: tuple[Floats | None, ...]
     problems: tuple[str, ...]  # why a setting failed; empty if it did not
-    rounds: NDArray[np.int64]  # the last round of successive halving that each setting reached
+    rounds: Ints  # the last round of successive halving that each setting reached
     metric: str  # name of the error
 
     @classmethod
@@ -68,7 +69,7 @@ class SearchResults:
         cls,
         settings: Sequence[dict[str, Any]],
         outcomes: Sequence[Outcome],
-        rounds: NDArray[np.int64],
+        rounds: Ints,
         metric: str,
     ) -> SearchResults:
         """Put together; refused if every setting failed."""
@@ -87,12 +88,12 @@ class SearchResults:
         return len(self.settings)
 
     @property
-    def means(self) -> NDArray[np.float64]:
+    def means(self) -> Floats:
         """Mean error of each setting; NaN if it failed."""
         return np.array([np.nan if e is None else e.mean() for e in self.errors])
 
     @property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Ints:
         """Positions of the settings, the best first, those that failed last."""
         means = self.means
         return np.lexsort((np.nan_to_num(means, nan=np.inf), -self.rounds, np.isnan(means)))
@@ -209,7 +210,7 @@ def validation_split(
     return Split(rows, np.arange(count_rows(X)), samples, X)
 
 
-def _joined_bags(bags: list[Any], classes: NDArray[Any]) -> tuple[Any, Samples]:
+def _joined_bags(bags: list[Any], classes: Array) -> tuple[Any, Samples]:
     """Items of several samples, and which are of each, with their shares."""
     tables, shares = [], []
     for number, bag in enumerate(bags):
@@ -274,7 +275,7 @@ def _protocol(protocol: Any, n_items: int, seed: int) -> Any:
 
 def _rows_of_groups(
     items: LabelledPool, holdout: float, folds: int | None, seed: int
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+) -> Iterator[tuple[Ints, Ints]]:
     """Rows to fit on and rows to draw from, which have no group in common."""
     n = round(1 / holdout) if folds is None else folds
     splitter = StratifiedGroupKFold(max(2, n), shuffle=True, random_state=seed)
@@ -286,12 +287,8 @@ def _rows_of_groups(
 
 
 def _rows(
-    codes: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    holdout: Any,
-    folds: Any,
-    seed: int,
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    codes: Ints, counts: Ints, holdout: Any, folds: Any, seed: int
+) -> Iterator[tuple[Ints, Ints]]:
     """Rows to fit on and rows to draw from, with every class among both."""
     if folds is not None:
         if check_count("folds", folds, 2) > counts.min():
@@ -320,17 +317,17 @@ class LabelledPool:
     """Items with labels."""
 
     X: Any
-    classes: NDArray[Any]
-    codes: NDArray[np.int64]
-    weights: NDArray[np.float64] | None
-    groups: NDArray[Any] | None = None
+    classes: Array
+    codes: Ints
+    weights: Floats | None
+    groups: Array | None = None
 
     @property
     def classified(self) -> bool:
         """True if the items are given by scores or decisions."""
         return isinstance(self.X, Scored | Verdicts)
 
-    def take(self, rows: NDArray[np.int64]) -> LabelledPool:
+    def take(self, rows: Ints) -> LabelledPool:
         """Items at some positions."""
         weights = None if self.weights is None else self.weights[rows]
         X = self.X.take(rows) if self.classified else take_rows(self.X, rows)
@@ -345,8 +342,8 @@ class Split:
     `X` are other items, which the latter rows are of in place of the training items.
     """
 
-    train: NDArray[np.int64]
-    test: NDArray[np.int64]
+    train: Ints
+    test: Ints
     samples: Samples
     X: Any = None
 
@@ -355,7 +352,7 @@ class Split:
 class Outcome:
     """Result of a candidate: one error per sample, or the reason why there is none."""
 
-    errors: NDArray[np.float64] | None
+    errors: Floats | None
     problem: str = ""
 
 
@@ -680,7 +677,7 @@ def _own_copies(setting: dict[str, Any]) -> dict[str, Any]:
     return {name: clone(value, safe=False) for name, value in setting.items()}
 
 
-def _rounds(halving: int | None, n_settings: int) -> NDArray[np.float64]:
+def _rounds(halving: int | None, n_settings: int) -> Floats:
     """The share of the training items that each round of the search fits on."""
     if halving is None:
         return np.ones(1)
@@ -691,9 +688,7 @@ def _rounds(halving: int | None, n_settings: int) -> NDArray[np.float64]:
     return np.power(1.0 / factor, np.arange(rounds - 1, -1, -1))
 
 
-def _survivors(
-    alive: NDArray[np.int64], made: list[Outcome], rounds: NDArray[np.float64], number: int
-) -> NDArray[np.int64]:
+def _survivors(alive: Ints, made: list[Outcome], rounds: Floats, number: int) -> Ints:
     means = np.array([np.inf if o.errors is None else o.errors.mean() for o in made])
     keep = int(np.ceil(len(alive) * rounds[number] / rounds[number + 1]))
     best = np.argsort(means, kind="stable")[:keep]
@@ -701,7 +696,7 @@ def _survivors(
     return np.sort(alive[best]) if len(best) else alive
 
 
-def _thinned(split: Split, codes: NDArray[np.int64], share: float, random_state: Any) -> Split:
+def _thinned(split: Split, codes: Ints, share: float, random_state: Any) -> Split:
     """The split with a share of its training rows, the same in every class."""
     if share == 1:
         return split

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special, stats
 
+from headcount._support.arrays import Floats
 from headcount._support.parameters import check_choice, check_count, check_fraction
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-
-Floats: TypeAlias = NDArray[np.float64]
 
 _ROUNDING = 1e-12  # of the largest number
 _EXACT = 50  # up to so many differences the distribution of the rank sum is worked out

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.parameters import check_count
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
@@ -18,13 +18,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-Floats: TypeAlias = NDArray[np.float64]
-
 DIGITS = 4
 _TIE = 1e-12
 
 
-def lowest(values: Floats, axis: int) -> NDArray[np.bool_]:
+def lowest(values: Floats, axis: int) -> Bools:
     """Mask of the lowest numbers along an axis, which missing ones never are."""
     numbers = np.where(np.isnan(values), np.inf, values)
     return np.isfinite(numbers) & (numbers <= numbers.min(axis=axis, keepdims=True) + _TIE)
@@ -35,7 +33,7 @@ def error_table(
     rows: Sequence[str],
     columns: Sequence[str],
     values: Floats,
-    best: NDArray[np.bool_],
+    best: Bools,
     *,
     spread: Floats | None = None,
     marks: Sequence[Sequence[str]] | None = None,
@@ -90,10 +88,10 @@ class SampleGroups:
 
     by: str
     names: tuple[str, ...]
-    codes: NDArray[np.int64]  # (M, S)
+    codes: Ints  # (M, S)
 
 
-def group(values: NDArray[Any], by: str, bins: int | Sequence[float] | None) -> SampleGroups:
+def group(values: Array, by: str, bins: int | Sequence[float] | None) -> SampleGroups:
     """Group the samples by a number that each of them has."""
     if bins is None and values.dtype.kind == "i":
         distinct, codes = np.unique(values, return_inverse=True)
@@ -108,7 +106,7 @@ def group(values: NDArray[Any], by: str, bins: int | Sequence[float] | None) -> 
     return SampleGroups(by, names, codes - first)
 
 
-def _limits(values: NDArray[Any], bins: Any) -> Floats:
+def _limits(values: Array, bins: Any) -> Floats:
     if bins is None:
         return np.array(_TENTHS)
     if np.ndim(bins) == 0:
@@ -155,7 +153,7 @@ class Summary:
     metrics: tuple[str, ...]
     groups: tuple[str, ...]
     by: str | None
-    counts: NDArray[np.int64]
+    counts: Ints
     mean: Mapping[str, Floats]
     sd: Mapping[str, Floats]
     median: Mapping[str, Floats]

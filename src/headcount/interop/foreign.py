@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Floats
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_random_state
 from headcount.errors import HeadcountError
@@ -88,7 +88,7 @@ class ForeignQuantifier(Quantifier):
         self,
         source: ItemSource,
         model: Model,
-        prior: NDArray[np.float64],
+        prior: Floats,
         training: Training | None,
         **more: Any,
     ) -> Fitted:
@@ -138,7 +138,7 @@ class ForeignAggregation(Aggregation):
                 )
         return Solution.closed_form(np.stack(shares))
 
-    def predictor(self, items: Any) -> tuple[Any, Callable[[Any], NDArray[np.float64]]]:
+    def predictor(self, items: Any) -> tuple[Any, Callable[[Any], Floats]]:
         """Rows of a pool, and the function that returns the shares of some of them."""
         return items, self.method.predict
 

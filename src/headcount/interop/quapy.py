@@ -11,10 +11,11 @@ from functools import cache
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone
 
+from headcount._support.arrays import Array, Floats
 from headcount.errors import HeadcountError
 from headcount.interop.foreign import ForeignAggregation, ForeignQuantifier
 from headcount.items.arrays import check_lengths, count_rows, encode_labels
@@ -94,7 +95,7 @@ class QuaPyQuantifier(ForeignQuantifier):
 class _QuaPyAggregation(ForeignAggregation):
     """Quantifier of QuaPy; an aggregative one classifies a pool once."""
 
-    def predictor(self, items: Any) -> tuple[Any, Callable[[Any], NDArray[np.float64]]]:
+    def predictor(self, items: Any) -> tuple[Any, Callable[[Any], Floats]]:
         aggregative = _import("quapy.method.aggregative").AggregativeQuantifier
         if not isinstance(self.method, aggregative):
             return super().predictor(items)
@@ -199,13 +200,13 @@ def _for_quapy() -> type:
             self.quantifier_ = clone(self.quantifier).fit(X, y)
             return self
 
-        def predict(self, X: Any) -> NDArray[np.float64]:
+        def predict(self, X: Any) -> Floats:
             """Shares of the classes among the items."""
             fitted = vars(self).get("quantifier_", self.quantifier)
             return np.asarray(fitted.predict(X))
 
         @property
-        def classes_(self) -> NDArray[Any]:
+        def classes_(self) -> Array:
             """The classes, in the order of the shares."""
             return np.asarray(vars(self).get("quantifier_", self.quantifier).classes_)
 
@@ -229,7 +230,7 @@ def _aggregative() -> type:
             """Fit a clone of the quantifier to what `classifier_fit_predict` returns."""
             self.fit(classif_predictions, labels)
 
-        def classify(self, X: Any) -> NDArray[Any]:
+        def classify(self, X: Any) -> Array:
             """What `aggregate` takes: scores or decisions, those of each fold side by side."""
             fitted = self._fitted()
             items = np.asarray(fitted.source.items(X, by_folds=fitted.by_folds))
@@ -237,7 +238,7 @@ def _aggregative() -> type:
             by_fold = items.reshape(len(items) // n, n, *items.shape[1:])
             return np.ascontiguousarray(np.moveaxis(by_fold, 0, 1))
 
-        def aggregate(self, classif_predictions: NDArray[Any]) -> NDArray[np.float64]:
+        def aggregate(self, classif_predictions: Array) -> Floats:
             """Shares of the classes among items that were classified."""
             scores, n = np.asarray(classif_predictions), len(classif_predictions)
             items = np.moveaxis(scores, 1, 0).reshape(-1, *scores.shape[2:])
@@ -294,7 +295,7 @@ def to_labelled_collection(X: Any, y: ArrayLike, classes: ArrayLike | None = Non
     return module.LabelledCollection(X, names[codes], classes)
 
 
-def from_labelled_collection(collection: Any) -> tuple[Any, NDArray[Any]]:
+def from_labelled_collection(collection: Any) -> tuple[Any, Array]:
     """Items and labels of a `LabelledCollection` of QuaPy.
 
     Parameters
@@ -334,7 +335,7 @@ class LabelledSamples(NamedTuple):
     """
 
     X: Any
-    y: NDArray[Any] | None
+    y: Array | None
     samples: Samples
 
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import softmax
 
+from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount.errors import HeadcountError
 
 
@@ -33,7 +34,7 @@ def as_narwhals(values: Any, name: str) -> nw.Series[Any] | nw.DataFrame[Any] | 
     return native if isinstance(native, nw.Series | nw.DataFrame) else None
 
 
-def plain_column(values: Any, name: str) -> NDArray[Any]:
+def plain_column(values: Any, name: str) -> Array:
     """Return a sequence, array, series or one-column frame as a 1-D array.
 
     Python objects that are all strings, all booleans or all numbers get that numpy type.
@@ -52,8 +53,8 @@ def plain_column(values: Any, name: str) -> NDArray[Any]:
     return column
 
 
-def _raw_column(values: Any, name: str) -> NDArray[Any]:
-    column: NDArray[Any]
+def _raw_column(values: Any, name: str) -> Array:
+    column: Array
     native = as_narwhals(values, name)
     if native is not None:
         column = native.to_numpy()
@@ -70,7 +71,7 @@ def _raw_column(values: Any, name: str) -> NDArray[Any]:
     return column
 
 
-def _is_nested(column: NDArray[Any]) -> bool:
+def _is_nested(column: Array) -> bool:
     return column.dtype == object and any(
         isinstance(value, list | tuple | set | dict | np.ndarray) for value in column[:1]
     )
@@ -97,7 +98,7 @@ def count_rows(X: Any) -> int:
         ) from None
 
 
-def column_names(X: Any) -> NDArray[Any] | None:
+def column_names(X: Any) -> Array | None:
     """Names of the columns of a frame, as ``feature_names_in_`` has them.
 
     >>> import polars as pl
@@ -200,7 +201,7 @@ def _check_shape(shape: tuple[int, ...], name: str) -> None:
         )
 
 
-def _as_array(X: Any, name: str) -> NDArray[Any]:
+def _as_array(X: Any, name: str) -> Array:
     try:
         table = np.asarray(X)
     except ValueError:
@@ -215,12 +216,12 @@ def _as_array(X: Any, name: str) -> NDArray[Any]:
     return table
 
 
-def _all_numbers(table: NDArray[Any]) -> bool:
+def _all_numbers(table: Array) -> bool:
     types = set(map(type, table.ravel().tolist()))
     return all(issubclass(type_, Real | NoneType) for type_ in types)
 
 
-def _check_texts(column: NDArray[Any], name: str) -> NDArray[Any]:
+def _check_texts(column: Array, name: str) -> Array:
     _check_shape(column.shape, name)
     if column.dtype.kind in _NUMBERS:
         raise HeadcountError(
@@ -237,7 +238,7 @@ def _check_texts(column: NDArray[Any], name: str) -> NDArray[Any]:
     return texts
 
 
-def _check_array(table: NDArray[Any], name: str, allow_nan: bool) -> None:
+def _check_array(table: Array, name: str, allow_nan: bool) -> None:
     if table.dtype.kind == "c":
         raise HeadcountError(
             f"{name} has values of type {table.dtype}. Complex data not supported: pass real "
@@ -284,7 +285,7 @@ def _check_frame(frame: nw.DataFrame[Any], name: str, allow_nan: bool) -> None:
             _refuse(int(wrong.sum()), int(wrong.argmax()), column.name, name)
 
 
-def _surely_finite(values: NDArray[Any]) -> bool:
+def _surely_finite(values: Array) -> bool:
     if values.dtype.kind != "f":
         return True
     # One pass without temporary arrays. A sum that overflows is examined afterwards.
@@ -292,8 +293,8 @@ def _surely_finite(values: NDArray[Any]) -> bool:
         return bool(np.isfinite(values.sum()))
 
 
-def _wrong(values: NDArray[Any], allow_nan: bool) -> NDArray[np.bool_]:
-    wrong: NDArray[np.bool_] = np.isinf(values) if allow_nan else ~np.isfinite(values)
+def _wrong(values: Array, allow_nan: bool) -> Bools:
+    wrong: Bools = np.isinf(values) if allow_nan else ~np.isfinite(values)
     return wrong
 
 
@@ -306,7 +307,7 @@ def _refuse(count: int, row: int, column: int | str, name: str) -> None:
 
 def encode_labels(
     y: ArrayLike, *, name: str = "y", classes: ArrayLike | None = None
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+) -> tuple[Array, Ints]:
     """Encode labels as the positions of their classes.
 
     >>> from headcount.items import encode_labels
@@ -328,7 +329,7 @@ def encode_labels(
     return class_labels, np.argsort(class_labels).astype(np.int64)[_look_up(labels, ordered)]
 
 
-def _labels(y: ArrayLike, name: str) -> NDArray[Any]:
+def _labels(y: ArrayLike, name: str) -> Array:
     labels = plain_column(y, name)
     if not len(labels):
         raise HeadcountError(f"{name} is empty: pass at least one label.")
@@ -341,7 +342,7 @@ def _labels(y: ArrayLike, name: str) -> NDArray[Any]:
     return labels
 
 
-def _missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
+def _missing(labels: Array) -> Bools:
     if labels.dtype != object:
         # Only NaN and NaT differ from themselves.
         return np.asarray(labels != labels)
@@ -354,7 +355,7 @@ def _is_missing(value: Any) -> bool:
     return value is None or not isinstance(same, bool | np.bool_) or not same
 
 
-def _sorted_unique(labels: NDArray[Any], name: str) -> NDArray[Any]:
+def _sorted_unique(labels: Array, name: str) -> Array:
     try:
         return np.unique(labels)
     except TypeError:
@@ -365,11 +366,11 @@ def _sorted_unique(labels: NDArray[Any], name: str) -> NDArray[Any]:
         ) from None
 
 
-def _look_up(labels: NDArray[Any], ordered: NDArray[Any]) -> NDArray[np.int64]:
+def _look_up(labels: Array, ordered: Array) -> Ints:
     return np.searchsorted(ordered, labels).astype(np.int64, copy=False)
 
 
-def _check_known(labels: NDArray[Any], ordered: NDArray[Any], name: str) -> None:
+def _check_known(labels: Array, ordered: Array, name: str) -> None:
     present = _sorted_unique(labels, name)
     # In comparisons of different types, numpy takes the number 1 for the string "1".
     if _kind(present) == _kind(ordered):
@@ -383,7 +384,7 @@ def _check_known(labels: NDArray[Any], ordered: NDArray[Any], name: str) -> None
         )
 
 
-def _kind(labels: NDArray[Any]) -> str:
+def _kind(labels: Array) -> str:
     kind = labels.dtype.kind
     return "number" if kind in _NUMBERS else kind
 
@@ -404,7 +405,7 @@ _LEAST_SHARE = 1e-12
 _SUM_TOLERANCE = 1e-3
 
 
-def check_scores(scores: Any, n_classes: int, *, name: str = "scores") -> NDArray[np.float64]:
+def check_scores(scores: Any, n_classes: int, *, name: str = "scores") -> Floats:
     """Check posteriors and return them as a clean table.
 
     >>> from headcount.items.arrays import check_scores
@@ -429,7 +430,7 @@ def check_scores(scores: Any, n_classes: int, *, name: str = "scores") -> NDArra
     return _both_columns(table[:, 0]) if one_column else _normalise(table, name)
 
 
-def check_weights(weights: Any, n_rows: int, *, name: str = "weights") -> NDArray[np.float64]:
+def check_weights(weights: Any, n_rows: int, *, name: str = "weights") -> Floats:
     """Check weights of items, one each; all 1 if there are none."""
     if weights is None:
         return np.ones(n_rows)
@@ -456,9 +457,7 @@ def check_weights(weights: Any, n_rows: int, *, name: str = "weights") -> NDArra
     return np.where(tiny, 0.0, numbers) if tiny.any() else numbers
 
 
-def check_labels(
-    y: ArrayLike, *, classes: ArrayLike | None = None
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def check_labels(y: ArrayLike, *, classes: ArrayLike | None = None) -> tuple[Array, Ints]:
     """Encode labels to learn from, of at least two classes."""
     try:
         names, codes = encode_labels(y, classes=classes)
@@ -488,7 +487,7 @@ def _n_columns(y: Any) -> int:
     return shape[1] if len(shape) == 2 else 1
 
 
-def check_lengths(name: str, n_rows: int, codes: NDArray[np.int64]) -> None:
+def check_lengths(name: str, n_rows: int, codes: Ints) -> None:
     """Refuse more or fewer labels than items, which messages call by their name."""
     if len(codes) != n_rows:
         raise HeadcountError(
@@ -497,9 +496,7 @@ def check_lengths(name: str, n_rows: int, codes: NDArray[np.int64]) -> None:
         )
 
 
-def class_shares(
-    codes: NDArray[np.int64], weights: NDArray[np.float64], classes: NDArray[Any]
-) -> NDArray[np.float64]:
+def class_shares(codes: Ints, weights: Floats, classes: Array) -> Floats:
     """Give the weighted share of each class, and refuse a class without any weight."""
     totals = np.bincount(codes, weights, len(classes))
     if totals.min() <= _LEAST_SHARE * totals.sum():
@@ -514,7 +511,7 @@ def class_shares(
     return np.asarray(totals / totals.sum(), dtype=np.float64)
 
 
-def as_numbers(scores: Any, name: str) -> NDArray[np.float64]:
+def as_numbers(scores: Any, name: str) -> Floats:
     """Return a table, series or tensor of any kind as a C-contiguous array of float64."""
     scores = _without_device(scores)
     frame = as_narwhals(scores, name)
@@ -544,7 +541,7 @@ def _without_device(values: Any) -> Any:
         return tensor.float().numpy()
 
 
-def _both_columns(second: NDArray[np.float64]) -> NDArray[np.float64]:
+def _both_columns(second: Floats) -> Floats:
     """Posteriors of both classes, given those of the second."""
     table = np.empty((len(second), 2))
     np.subtract(1.0, second, out=table[:, 0])
@@ -552,9 +549,7 @@ def _both_columns(second: NDArray[np.float64]) -> NDArray[np.float64]:
     return table
 
 
-def _check_score_shape(
-    values: NDArray[np.float64], n_needed: int, n_classes: int, name: str
-) -> None:
+def _check_score_shape(values: Floats, n_needed: int, n_classes: int, name: str) -> None:
     if values.ndim != 2:
         hint = ", or the posteriors of the second class as a vector" if n_classes == 2 else ""
         raise HeadcountError(
@@ -571,7 +566,7 @@ def _check_score_shape(
         raise HeadcountError(f"{name} has no rows: pass the scores of at least one item.")
 
 
-def _refuse_infinite(table: NDArray[np.float64], name: str) -> None:
+def _refuse_infinite(table: Floats, name: str) -> None:
     wrong = ~np.isfinite(table).all(axis=1)
     raise HeadcountError(
         f"{name} has NaN or infinite values in {int(wrong.sum()):,} of {len(table):,} "
@@ -580,7 +575,7 @@ def _refuse_infinite(table: NDArray[np.float64], name: str) -> None:
     )
 
 
-def _normalise(table: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+def _normalise(table: Floats, name: str) -> Floats:
     # The same sum, but fast: numpy is slow along short rows.
     sums = table[:, 0] + table[:, 1] if table.shape[1] == 2 else table.sum(axis=1)
     gaps = sums - 1.0
@@ -600,7 +595,7 @@ def _normalise(table: NDArray[np.float64], name: str) -> NDArray[np.float64]:
     return np.asarray(table / np.where(gaps > rounding, sums, 1.0)[:, None])
 
 
-def check_codes(codes: Any, n_classes: int) -> NDArray[np.int64]:
+def check_codes(codes: Any, n_classes: int) -> Ints:
     """Positions of classes, if they are some."""
     array = np.asarray(codes)
     if array.ndim != 1 or array.dtype.kind not in "iu" or not len(array):
@@ -641,7 +636,7 @@ def made_by_fit(value: Made | None, name: str) -> Made:
     return value
 
 
-def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+def _softmax(logits: Floats) -> Floats:
     """Posteriors of logits; of one column per item, those of the second of two classes."""
     if logits.ndim not in (1, 2):
         raise HeadcountError(
@@ -657,7 +652,7 @@ def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
             f"logits has {logits.shape[1]} columns; it must have one column per class, or be a "
             "vector with the log-odds of the second of two classes."
         )
-    posteriors: NDArray[np.float64] = softmax(logits, axis=1)
+    posteriors: Floats = softmax(logits, axis=1)
     return posteriors
 
 
@@ -754,7 +749,7 @@ class Scored:
             tuple(fold.take(rows) for fold in self.folds),
         )
 
-    def posteriors_of(self, classes: NDArray[Any]) -> NDArray[np.float64]:
+    def posteriors_of(self, classes: Array) -> Floats:
         """Posteriors with columns in the order of given classes.
 
         Parameters
@@ -766,7 +761,7 @@ class Scored:
         -------
         ndarray of shape (n, K)
         """
-        posteriors: NDArray[np.float64] = self.posteriors
+        posteriors: Floats = self.posteriors
         if posteriors.shape[1] != len(classes):
             raise HeadcountError(
                 f"posteriors has {posteriors.shape[1]} columns, but there are {len(classes)} "
@@ -779,7 +774,7 @@ class Scored:
             posteriors if np.array_equal(order, np.arange(len(order))) else posteriors[:, order]
         )
 
-    def codes_of(self, classes: NDArray[Any]) -> NDArray[np.int64]:
+    def codes_of(self, classes: Array) -> Ints:
         """Predicted classes as positions in given classes.
 
         Parameters
@@ -796,7 +791,7 @@ class Scored:
         return encode_labels(self.predictions, name="predictions", classes=classes)[1]
 
     @classmethod
-    def unchecked(cls, posteriors: NDArray[np.float64], classes: NDArray[Any]) -> Scored:
+    def unchecked(cls, posteriors: Floats, classes: Array) -> Scored:
         """Items with posteriors that `check_scores` has returned, without checks or copies."""
         items = cls.__new__(cls)
         _set(items, "posteriors", posteriors)
@@ -879,7 +874,7 @@ class Verdicts:
         """
         return Verdicts(take_rows(self.labels, rows), self.classes)
 
-    def codes_of(self, classes: NDArray[Any]) -> NDArray[np.int64]:
+    def codes_of(self, classes: Array) -> Ints:
         """Decisions as positions in given classes.
 
         Parameters
@@ -894,7 +889,7 @@ class Verdicts:
         return encode_labels(self.labels, name="labels of Verdicts", classes=classes)[1]
 
 
-def _column(values: Any, name: str, n_items: int) -> NDArray[Any]:
+def _column(values: Any, name: str, n_items: int) -> Array:
     classes, codes = encode_labels(values, name=name)
     if len(codes) != n_items:
         raise HeadcountError(
@@ -904,7 +899,7 @@ def _column(values: Any, name: str, n_items: int) -> NDArray[Any]:
     return classes[codes]
 
 
-def _listed(classes: NDArray[Any]) -> str:
+def _listed(classes: Array) -> str:
     return ", ".join(repr(name) for name in classes.tolist())
 
 
@@ -914,7 +909,7 @@ def _set(frozen: Any, name: str, value: Any) -> None:
 
 def check_clusters(
     clusters: ArrayLike | None, n_items: int, name: str = "clusters"
-) -> NDArray[np.int64] | None:
+) -> Ints | None:
     """Clusters of the items as numbers from 0.
 
     ``name`` is that of the argument, for messages.

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from headcount._support.arrays import Array, Ints
 from headcount._support.execution import base_seeds
 from headcount.errors import HeadcountError
 from headcount.items.arrays import encode_labels
@@ -17,7 +18,7 @@ from headcount.items.arrays import encode_labels
 
 def check_items(
     estimator: Any, X: Any, y: ArrayLike, *, accept_sparse: str | bool = "csr"
-) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
+) -> tuple[Any, Array, Ints]:
     """Return the items as numbers, the classes, and the codes of the labels."""
     if not accept_sparse:
         refuse_sparse(estimator, X)
@@ -43,7 +44,7 @@ def refuse_sparse(estimator: Any, X: Any) -> None:
         )
 
 
-def seeds_of(random_state: Any, n: int) -> NDArray[np.int64]:
+def seeds_of(random_state: Any, n: int) -> Ints:
     """Return n seeds below 2^31 from any random state of numpy or scikit-learn."""
     seeds = np.array(base_seeds(random_state, n), dtype=np.uint64)
     return (seeds >> np.uint64(33)).astype(np.int64)

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csc_matrix, hstack, issparse
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -14,13 +14,12 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_count, check_positive
 from headcount.items.arrays import check_labels, check_weights
 from headcount.scores.folds import numeric_space
 from headcount.scores.scorer import Scorer
-
-Floats = NDArray[np.float64]
 
 _SMALLEST = 1e-9
 # Folds that choose the number of rounds, and rounds without progress after which they stop.
@@ -134,7 +133,7 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
         features: Any,
         margins: Floats,
         target: Floats,
-        codes: NDArray[np.int64],
+        codes: Ints,
         weights: Floats,
         seed: int,
     ) -> int:
@@ -208,7 +207,7 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
             _move(margins, trees, features)
         return np.asarray(softmax(margins, axis=1))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Class with the highest posterior.
 
         Parameters

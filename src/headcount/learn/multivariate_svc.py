@@ -6,12 +6,13 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.kernel_approximation import Nystroem
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headcount._kernels.structural_svm import q_loss, solve_planes, worst_counts_for_q
+from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import each_range
 from headcount._support.parameters import check_choice, check_count, check_positive
 from headcount.errors import warn
@@ -23,8 +24,6 @@ _IDLE_ROUNDS = 50
 _CLOSE = 0.005
 _MAX_STEPS = 30_000
 _ROOM = 64
-_Floats = NDArray[np.float64]
-_Bools = NDArray[np.bool_]
 
 # Losses that depend on a + b alone, and those that do not.
 _OF_COUNTS = ("ae", "rae", "kld", "nkld")
@@ -186,7 +185,7 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
         self._keep([plane for plane in planes if plane is not None])
         return self
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Return signed distances from the hyperplanes, times the length of w.
 
         Parameters
@@ -202,10 +201,10 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        values: NDArray[np.float64] = self._features(X) @ self.coef_.T + self.intercept_
+        values: Floats = self._features(X) @ self.coef_.T + self.intercept_
         return values[:, 0] if len(self.classes_) == 2 else values
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Predict the classes of items.
 
         Parameters
@@ -221,7 +220,7 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
         """
         values = self.decision_function(X)
         codes = values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(np.int64)
-        labels: NDArray[Any] = self.classes_[codes]
+        labels: Array = self.classes_[codes]
         return labels
 
     def __sklearn_tags__(self) -> Any:
@@ -286,11 +285,11 @@ class WorstLabelling(Protocol):
     negatives, P = a + c and N = b + d.
     """
 
-    def __call__(self, scores: _Floats) -> tuple[_Bools, float]:
+    def __call__(self, scores: Floats) -> tuple[Bools, float]:
         """Return the labelling, True for positives, and its loss in percent."""
 
 
-def labelling_finder(loss: str, positive: _Bools) -> WorstLabelling:
+def labelling_finder(loss: str, positive: Bools) -> WorstLabelling:
     """Make the search for items with these true labels."""
     if loss == "error":
         return _by_item(positive)
@@ -299,7 +298,7 @@ def labelling_finder(loss: str, positive: _Bools) -> WorstLabelling:
     return _by_count(losses_of_counts(loss, int(positive.sum()), len(positive)))
 
 
-def losses_of_counts(loss: str, positives: int, n: int) -> _Floats:
+def losses_of_counts(loss: str, positives: int, n: int) -> Floats:
     """Loss in percent of predicting k = 0, ..., n positives when `positives` is true."""
     k = np.arange(n + 1)
     off = np.abs(positives - k)
@@ -316,20 +315,20 @@ def losses_of_counts(loss: str, positives: int, n: int) -> _Floats:
     return 100.0 - 200.0 * np.exp(-divergence) / (1.0 + np.exp(-divergence))
 
 
-def _by_item(positive: _Bools) -> WorstLabelling:
+def _by_item(positive: Bools) -> WorstLabelling:
     signs = np.where(positive, 1.0, -1.0)
 
-    def find(scores: _Floats) -> tuple[_Bools, float]:
+    def find(scores: Floats) -> tuple[Bools, float]:
         wrong = signs * scores < 1.0
         return positive ^ wrong, 100.0 * float(wrong.mean())
 
     return find
 
 
-def _by_count(losses: _Floats) -> WorstLabelling:
+def _by_count(losses: Floats) -> WorstLabelling:
     n = len(losses) - 1
 
-    def find(scores: _Floats) -> tuple[_Bools, float]:
+    def find(scores: Floats) -> tuple[Bools, float]:
         order = np.argsort(-scores)
         values = losses + (100.0 / n) * _sums_of_first(scores[order])
         k = int(values.argmax())
@@ -340,12 +339,12 @@ def _by_count(losses: _Floats) -> WorstLabelling:
     return find
 
 
-def _by_recall_and_balance(positive: _Bools) -> WorstLabelling:
+def _by_recall_and_balance(positive: Bools) -> WorstLabelling:
     positives, negatives = np.flatnonzero(positive), np.flatnonzero(~positive)
     P, N, n = len(positives), len(negatives), len(positive)
     before = (0, 0)  # the last result is a good starting point
 
-    def find(scores: _Floats) -> tuple[_Bools, float]:
+    def find(scores: Floats) -> tuple[Bools, float]:
         nonlocal before
         first = positives[np.argsort(-scores[positives])]
         second = negatives[np.argsort(-scores[negatives])]
@@ -360,7 +359,7 @@ def _by_recall_and_balance(positive: _Bools) -> WorstLabelling:
     return find
 
 
-def _sums_of_first(values: _Floats) -> _Floats:
+def _sums_of_first(values: Floats) -> Floats:
     return np.concatenate([[0.0], np.cumsum(values)])
 
 
@@ -372,7 +371,7 @@ class Hyperplane:
     ``gap`` bounds its distance from the minimum.
     """
 
-    coef: _Floats
+    coef: Floats
     intercept: float
     n_rounds: int
     objective: float
@@ -382,7 +381,7 @@ class Hyperplane:
 
 def train(
     X: Any,
-    positive: NDArray[np.bool_],
+    positive: Bools,
     worst: WorstLabelling,
     *,
     C: float,
@@ -436,7 +435,7 @@ class _Planes:
         self.idle = np.zeros(_ROOM, dtype=np.int64)
         self.weights[0] = C
 
-    def add(self, plane: _Floats, loss: float) -> None:
+    def add(self, plane: Floats, loss: float) -> None:
         if self.n == len(self.planes):
             self._rearrange(np.arange(self.n), 2 * self.n)
         at = self.n
@@ -446,11 +445,11 @@ class _Planes:
         products = self.planes[: self.n] @ plane
         self.gram[at, : self.n] = self.gram[: self.n, at] = products
 
-    def solve(self, tol: float) -> tuple[_Floats, float]:
+    def solve(self, tol: float) -> tuple[Floats, float]:
         """Return the best w for these planes, and its slack."""
         solve_planes(self.gram, self.losses, self.weights, self.n, tol, _MAX_STEPS, self.slopes)
         weights = self.weights[: self.n]
-        w: _Floats = weights @ self.planes[: self.n]
+        w: Floats = weights @ self.planes[: self.n]
         slack = float(self.slopes[: self.n].max())
         self.idle[: self.n] = np.where(weights > 0.0, 0, self.idle[: self.n] + 1)
         self.idle[0] = 0
@@ -459,11 +458,11 @@ class _Planes:
             self._rearrange(active, len(self.planes))
         return w, slack
 
-    def dual(self, w: _Floats) -> float:
+    def dual(self, w: Floats) -> float:
         """Return a lower bound on the objective."""
         return float(self.weights[: self.n] @ self.losses[: self.n]) - 0.5 * float(w @ w)
 
-    def _rearrange(self, rows: NDArray[np.int64], room: int) -> None:
+    def _rearrange(self, rows: Ints, room: int) -> None:
         n = len(rows)
         for name in ("planes", "losses", "slopes", "weights", "idle"):
             old = getattr(self, name)

@@ -13,12 +13,12 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headcount._kernels.distances import count_near
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import each_range
 from headcount._support.parameters import check_count, check_positive
 from headcount.learn.checks import check_items
 
 Floats32 = NDArray[np.float32]
-Ints = NDArray[np.int64]
 
 _ROUNDING = 1e-9
 # Pairs of items at a time: 64 MB of distances.
@@ -115,7 +115,7 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
         ).fit(X)
         return self
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the share of each class in the weighted votes.
 
         Parameters
@@ -129,10 +129,10 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
             Shares that sum to 1, with columns in the order of ``classes_``.
         """
         votes = self._votes(X)
-        shares: NDArray[np.float64] = votes / votes.sum(axis=1, keepdims=True)
+        shares: Floats = votes / votes.sum(axis=1, keepdims=True)
         return shares
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Predict the class with the largest weighted vote, on a tie the first.
 
         Parameters
@@ -146,7 +146,7 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
             Predicted classes.
         """
         leading = _leading(self._votes(X))
-        labels: NDArray[Any] = self.classes_[leading]
+        labels: Array = self.classes_[leading]
         return labels
 
     def __sklearn_tags__(self) -> Any:
@@ -154,7 +154,7 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _votes(self, X: Any) -> NDArray[np.float64]:
+    def _votes(self, X: Any) -> Floats:
         """Weighted votes of every item's neighbours, one column per class."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
@@ -162,17 +162,17 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
         K = len(self.classes_)
         rows = np.arange(len(near))[:, None] * K
         counts = np.bincount((rows + near).ravel(), minlength=len(near) * K)
-        votes: NDArray[np.float64] = counts.reshape(len(near), K) * self.weights_
+        votes: Floats = counts.reshape(len(near), K) * self.weights_
         return votes
 
 
-def _vote_weights(codes: Ints, alpha: float) -> NDArray[np.float64]:
+def _vote_weights(codes: Ints, alpha: float) -> Floats:
     """Weight of a vote for each class, 1 for the rarest."""
     sizes = np.bincount(codes)
     return np.asarray((sizes / sizes.min()) ** (-1.0 / alpha), dtype=np.float64)
 
 
-def _leading(votes: NDArray[np.float64]) -> Ints:
+def _leading(votes: Floats) -> Ints:
     """Class with the largest vote, the first one on a tie."""
     # With a tolerance, so that three votes of weight 1/3 tie with one vote of weight 1.
     leading = votes >= (1.0 - _ROUNDING) * votes.max(axis=1, keepdims=True)
@@ -196,7 +196,7 @@ class NeighbourLists:
     array([0, 0, 1, 1], dtype=int32)
     """
 
-    def __init__(self, X: NDArray[Any], y: Ints, random_state: int) -> None:
+    def __init__(self, X: Array, y: Ints, random_state: int) -> None:
         self.items = _centred(X).astype(np.float32)
         self.y, self.n_classes = y, int(y.max()) + 1
         squares = np.einsum("ij,ij->i", self.items, self.items)
@@ -246,7 +246,7 @@ class NeighbourLists:
     def _count_by_lists(
         self,
         listed: list[int],
-        members: NDArray[Any],
+        members: Array,
         k: int,
         length: int,
         out: list[NDArray[np.int16]],
@@ -285,7 +285,7 @@ class NeighbourLists:
         return table
 
 
-def _centred(X: NDArray[Any]) -> NDArray[np.float64]:
+def _centred(X: Array) -> Floats:
     """Whole numbers around zero: single precision is then exact for longer."""
     return np.asarray(X - np.floor(X.mean(axis=0)), dtype=np.float64)
 

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headcount._kernels.forest import count_votes, find_leaves, grow_tree
+from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import each_range
 from headcount._support.parameters import check_choice, check_count
 from headcount.learn.checks import check_items, refuse_sparse, seeds_of
@@ -134,7 +135,7 @@ class QuantificationTreeClassifier(ClassifierMixin, BaseEstimator):
         self.n_leaves_ = int((self._tree.features < 0).sum())
         return self
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the shares of the classes among the training items of each item's leaf.
 
         Parameters
@@ -148,10 +149,10 @@ class QuantificationTreeClassifier(ClassifierMixin, BaseEstimator):
             Shares that sum to 1, with columns in the order of ``classes_``.
         """
         counts = self._counts(X)
-        shares: NDArray[np.float64] = counts / counts.sum(axis=1, keepdims=True)
+        shares: Floats = counts / counts.sum(axis=1, keepdims=True)
         return shares
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Predict the most frequent class of each item's leaf, on a tie the first.
 
         Parameters
@@ -165,10 +166,10 @@ class QuantificationTreeClassifier(ClassifierMixin, BaseEstimator):
             Predicted classes.
         """
         codes = self._counts(X).argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[codes]
+        labels: Array = self.classes_[codes]
         return labels
 
-    def _counts(self, X: Any) -> NDArray[np.int64]:
+    def _counts(self, X: Any) -> Ints:
         check_is_fitted(self)
         refuse_sparse(self, X)
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
@@ -298,7 +299,7 @@ class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
         self._keep_out_of_bag(self._forest.votes(X, K, grown_on), codes)
         return self
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the share of each class in the votes of the trees.
 
         Parameters
@@ -312,10 +313,10 @@ class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
             Shares that sum to 1, with columns in the order of ``classes_``.
         """
         votes = self._votes(X)
-        shares: NDArray[np.float64] = votes / votes.sum(axis=1, keepdims=True)
+        shares: Floats = votes / votes.sum(axis=1, keepdims=True)
         return shares
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Predict the class with the most votes, on a tie the first.
 
         Parameters
@@ -329,17 +330,17 @@ class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
             Predicted classes.
         """
         codes = self._votes(X).argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[codes]
+        labels: Array = self.classes_[codes]
         return labels
 
-    def _votes(self, X: Any) -> NDArray[np.int64]:
+    def _votes(self, X: Any) -> Ints:
         check_is_fitted(self)
         refuse_sparse(self, X)
         X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         nothing = np.zeros((0, 0), dtype=np.bool_)
         return self._forest.votes(X, len(self.classes_), nothing)
 
-    def _keep_out_of_bag(self, votes: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
+    def _keep_out_of_bag(self, votes: Ints, codes: Ints) -> None:
         totals = votes.sum(axis=1, keepdims=True)
         shares = np.full(votes.shape, np.nan)
         np.divide(votes, totals, out=shares, where=totals > 0)
@@ -362,9 +363,7 @@ class _Forest:
         )
         self.labels = np.concatenate([tree.counts.argmax(axis=1) for tree in trees])
 
-    def votes(
-        self, X: NDArray[np.float64], n_classes: int, grown_on: NDArray[np.bool_]
-    ) -> NDArray[np.int64]:
+    def votes(self, X: Floats, n_classes: int, grown_on: Bools) -> Ints:
         """Count votes on items. Tree t does not vote on item i where ``grown_on[t, i]``."""
         out = np.zeros((len(X), n_classes), dtype=np.int64)
 
@@ -381,7 +380,7 @@ class BinnedFeatures:
     """Bin of each feature and item, (d, n), and the upper edges of the bins of each feature."""
 
     bins: NDArray[np.uint8]
-    edges: list[NDArray[np.float64]]
+    edges: list[Floats]
 
 
 @dataclass(frozen=True)
@@ -404,13 +403,13 @@ class Tree:
     are the class counts of the nodes.
     """
 
-    features: NDArray[np.int64]
-    thresholds: NDArray[np.float64]
-    children: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    features: Ints
+    thresholds: Floats
+    children: Ints
+    counts: Ints
 
 
-def bin_features(X: NDArray[np.float64]) -> BinnedFeatures:
+def bin_features(X: Floats) -> BinnedFeatures:
     """Bin each feature by its values, or into 255 bins of about equal counts.
 
     Edges lie halfway between the values they separate.
@@ -458,9 +457,9 @@ def check_options(
 
 def grow(
     binned: BinnedFeatures,
-    codes: NDArray[np.int64],
+    codes: Ints,
     n_classes: int,
-    weights: NDArray[np.int64],
+    weights: Ints,
     options: GrowthOptions,
     seed: int,
 ) -> Tree:

@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.parameters import check_choice, check_fraction
 from headcount.errors import HeadcountError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -266,7 +264,7 @@ def holm(p_values: Floats) -> Floats:
 
 
 def _bias_test(
-    classes: Ints, scores: Floats, column: NDArray[Any], name: str
+    classes: Ints, scores: Floats, column: Array, name: str
 ) -> tuple[float, float, str]:
     """Effect of a covariate, its p-value, and what it compares."""
     if len(column) != len(scores):

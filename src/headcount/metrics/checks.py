@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from headcount._support.arrays import Floats
 from headcount.errors import HeadcountError
 
 Numbers: TypeAlias = ArrayLike | None
-Floats: TypeAlias = NDArray[np.float64]
 Errors: TypeAlias = np.float64 | Floats
 
 _SHARE_TOLERANCE = 1e-6

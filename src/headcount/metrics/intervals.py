@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from headcount._support.arrays import Floats
 from headcount._support.parameters import check_fraction
 from headcount.errors import HeadcountError
-from headcount.metrics.checks import Errors, Floats, check_numbers, check_shares, errors
+from headcount.metrics.checks import Errors, check_numbers, check_shares, errors
 
 # A share this close to an end of the interval is within it.
 _TOLERANCE = 1e-9

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 
+from headcount._support.arrays import Floats
 from headcount._support.parameters import check_log_base
 from headcount.errors import HeadcountError
 from headcount.metrics.checks import (
     Errors,
-    Floats,
     Numbers,
     check_no_zero,
     check_pair,
@@ -292,12 +292,7 @@ def shift(p: ArrayLike, p_train: ArrayLike) -> Errors:
 
 
 def _divergence(
-    p: ArrayLike,
-    p_hat: ArrayLike,
-    size: Numbers,
-    eps: Numbers,
-    base: float | None,
-    name: str,
+    p: ArrayLike, p_hat: ArrayLike, size: Numbers, eps: Numbers, base: float | None, name: str
 ) -> Errors:
     p, p_hat = check_smooth_pair(p, p_hat, size, eps)
     if np.any((p > 0) & (p_hat == 0)):

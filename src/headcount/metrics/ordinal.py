@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from headcount.metrics.checks import Errors, Floats, check_pair, check_shares, errors
+from headcount._support.arrays import Floats
+from headcount.metrics.checks import Errors, check_pair, check_shares, errors
 
 _EDGE_TOLERANCE = 1e-9
 
@@ -109,9 +110,7 @@ def macro_nmd(p: ArrayLike, p_hat: ArrayLike, *, last_bin_closed: bool = False) 
     return errors(nmd_by_bin(p, p_hat, last_bin_closed=last_bin_closed).mean(axis=-1))
 
 
-def nmd_by_bin(
-    p: ArrayLike, p_hat: ArrayLike, *, last_bin_closed: bool = False
-) -> NDArray[np.float64]:
+def nmd_by_bin(p: ArrayLike, p_hat: ArrayLike, *, last_bin_closed: bool = False) -> Floats:
     """Mean of :func:`nmd` in each range of the samples' true mean label: see `macro_nmd`.
 
     Parameters

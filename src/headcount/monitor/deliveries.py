@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from headcount._support.arrays import Array, Ints
 from headcount._support.files import toml_text
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, Verdicts
@@ -105,7 +106,7 @@ class Delivery:
 def as_frame(
     items: Any,
     *,
-    classes: NDArray[Any] | None = None,
+    classes: Array | None = None,
     dates: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     keys: ArrayLike | None = None,
@@ -199,7 +200,7 @@ def _scores(
 
 def class_codes(
     column: pl.Series, classes: tuple[Any, ...], table: str, *, missing: bool = True
-) -> NDArray[np.int64]:
+) -> Ints:
     """Positions of labels among the classes; -1 for missing ones."""
     names = pl.Series(
         [str(label).lower() if isinstance(label, bool) else str(label) for label in classes]
@@ -236,9 +237,7 @@ def _is_blank(column: pl.Series) -> pl.Series:
     return blank
 
 
-def _chunk_names(
-    spec: MonitorSpec, table: TableFile, n: int
-) -> tuple[NDArray[Any], tuple[str, ...]]:
+def _chunk_names(spec: MonitorSpec, table: TableFile, n: int) -> tuple[Array, tuple[str, ...]]:
     if spec.chunk_size:
         return np.full(n, ""), ()
     column = group_column(table, spec.by, spec.date or None)
@@ -267,11 +266,7 @@ def _last_period(by: str) -> str:
 
 
 def _keys(
-    spec: MonitorSpec,
-    table: TableFile,
-    identity: list[pl.Series],
-    names: NDArray[Any],
-    streams: NDArray[Any],
+    spec: MonitorSpec, table: TableFile, identity: list[pl.Series], names: Array, streams: Array
 ) -> NDArray[np.uint64]:
     if spec.key:
         column = table.read([spec.key])[spec.key]

@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from headcount._support.arrays import Bools, Floats, Ints
 
 # Sizes of change that are looked for, in standard errors of one value, upwards and downwards.
 _STEPS = np.array([0.25, 0.5, 1.0, 2.0, 3.0])
@@ -48,8 +47,8 @@ class WatchedSeries:
     values: Floats  # values, in the order of time
     unit_variances: Floats  # variance of a value due to its sample, times the number of items
     sizes: Floats  # number of items of each value
-    streams: NDArray[np.int64]  # stream of each series, from 0 on
-    families: NDArray[np.int64]  # series of one family have changed together, or none of them
+    streams: Ints  # stream of each series, from 0 on
+    families: Ints  # series of one family have changed together, or none of them
     weights: Floats
     limits: Floats
     # Value, unit variance and items of a level known before the first value; NaN without one.
@@ -205,7 +204,7 @@ class _State:
         level = np.where(self.limited, self.series.limits, self.sums / self.items)
         return np.asarray((x - level) / np.sqrt(variance))
 
-    def _learn(self, t: int, observed: NDArray[np.bool_]) -> None:
+    def _learn(self, t: int, observed: Bools) -> None:
         """Add the values of one time to the baselines."""
         x, n = self.series.values[t, observed], self.series.sizes[t, observed]
         self.learnt[t, observed] = True

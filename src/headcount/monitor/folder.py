@@ -33,6 +33,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from headcount._kernels.stratified_draws import GOLDEN, mix
+from headcount._support.arrays import Bools, Floats, Ints
 from headcount._support.files import clear_parts, write_bytes
 from headcount._support.text import printable
 from headcount.errors import HeadcountError
@@ -57,10 +58,10 @@ class Rows:
     """Rows of one chunk, or of a part of it."""
 
     keys: Ids  # identities of the rows
-    scores: NDArray[np.float64]
-    predictions: NDArray[np.int64]  # codes of the predicted classes; -1 for the likeliest
-    labels: NDArray[np.int64]  # codes of the true classes; -1 if unknown
-    only_label: NDArray[np.bool_]  # rows of which only a label was delivered
+    scores: Floats
+    predictions: Ints  # codes of the predicted classes; -1 for the likeliest
+    labels: Ints  # codes of the true classes; -1 if unknown
+    only_label: Bools  # rows of which only a label was delivered
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -191,7 +192,7 @@ class Rows:
         return self.take(np.argsort(self.keys, kind="stable"))
 
 
-def positions(keys: Ids, searched: Ids, *, is_sorted: bool = False) -> NDArray[np.int64]:
+def positions(keys: Ids, searched: Ids, *, is_sorted: bool = False) -> Ints:
     """Position of each wanted key among the known ones; -1 if it is not there."""
     if not len(keys):
         return np.full(len(searched), -1)
@@ -552,7 +553,7 @@ class MonitorFolder:
         name = f"{number:08d}-{rows.fingerprint:032x}-{len(rows)}.parquet"
         _write(self.path / "rows" / _quoted(stream) / name, rows.to_bytes())
 
-    def positions(self, stream: str, rows: Rows) -> NDArray[np.int64]:
+    def positions(self, stream: str, rows: Rows) -> Ints:
         """Place of each row among those of a stream; -1 if it is new.
 
         Without a column of keys, rows are known if all of them were delivered together, or
@@ -702,7 +703,7 @@ def _write(path: Path, content: bytes) -> None:
     write_bytes(path, content)
 
 
-def _places_in_order(stored: Rows, rows: Rows) -> NDArray[np.int64]:
+def _places_in_order(stored: Rows, rows: Rows) -> Ints:
     """Place among the stored rows of each row that follows the same rows in the same order.
 
     Single rows may be equal by chance, but not many different ones in a row.

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from headcount._support.arrays import Floats
 from headcount._support.text import escaped, html_result, printable
 from headcount.monitor.deliveries import MonitorSpec
 from headcount.monitor.detector import Alarm, Detection, Restart, WatchedSeries, detect
@@ -94,8 +94,6 @@ class Alert:
             "state": self.state, "ended": self.ended,
         }  # fmt: skip
 
-
-Floats = NDArray[np.float64]
 
 # Chunks of fewer items are put together for the detector.
 _LEAST_ITEMS = 50

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from headcount._support.arrays import Floats, Ints
 from headcount.errors import HeadcountError, warn
 from headcount.items.arrays import Scored, Verdicts
 from headcount.monitor.deliveries import LABEL, VERDICT, MonitorSpec, as_frame, class_codes
@@ -24,16 +25,14 @@ from headcount.tables.models import TableModel
 from headcount.tables.readers import TableFile, as_table
 from headcount.tables.score_columns import find_score_columns
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
 class MonitorReference:
     """Labelled items, scored like those of the chunks."""
 
     scores: Floats  # posteriors, or codes of decisions
-    predictions: NDArray[np.int64]  # codes of the predicted classes; -1 for the likeliest
-    labels: NDArray[np.int64]  # codes of the classes
+    predictions: Ints  # codes of the predicted classes; -1 for the likeliest
+    labels: Ints  # codes of the classes
     periods: NDArray[np.str_] | None = None  # names of their chunks; empty for no date
 
     def to_bytes(self) -> bytes:
@@ -64,7 +63,7 @@ class MonitorReference:
         keys, no_label = np.arange(n, dtype=np.uint64), np.zeros(n, bool)
         return Rows(keys, self.scores, self.predictions, self.labels, no_label)
 
-    def in_periods(self) -> list[NDArray[np.int64]]:
+    def in_periods(self) -> list[Ints]:
         """Rows of each period, in the order of time."""
         if self.periods is None:
             return []
@@ -134,7 +133,7 @@ def _periods(spec: MonitorSpec, table: TableFile) -> NDArray[np.str_] | None:
 
 
 def _of_verdicts(
-    spec: MonitorSpec, table: TableFile, codes: NDArray[np.int64], verdict: str
+    spec: MonitorSpec, table: TableFile, codes: Ints, verdict: str
 ) -> tuple[MonitorSpec, MonitorReference]:
     table.require([verdict], "which `verdict` names")
     spec = replace(spec, kind="verdicts", columns=(verdict,))
@@ -145,7 +144,7 @@ def _of_verdicts(
 
 
 def _of_scores(
-    spec: MonitorSpec, table: TableFile, codes: NDArray[np.int64]
+    spec: MonitorSpec, table: TableFile, codes: Ints
 ) -> tuple[MonitorSpec, MonitorReference]:
     names = (spec.prediction, spec.date, spec.group, spec.key)
     other_columns = [name for name in names if name in table.columns]

@@ -42,10 +42,7 @@ def monitor_page(history: History) -> Page:
     chunks = _chunk_table(history).to_html(css_class="sortable", label="Chunks")
     return Page(
         title="What the monitor sees",
-        eyebrow=[
-            f"{status.chunks:,} chunks, the last {status.last or 'not there yet'}",
-            now(),
-        ],
+        eyebrow=[f"{status.chunks:,} chunks, the last {status.last or 'not there yet'}", now()],
         headline=_headline(status, metric),
         sections=[
             advice(_advice(metric)) if status.open else Markup(""),

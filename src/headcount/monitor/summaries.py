@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount.accuracy.leap import LEAP
 from headcount.accuracy.metrics import realised
 from headcount.estimates.assumption import MixtureTest
@@ -24,8 +25,6 @@ from headcount.quantifiers.adjusted import ACC
 from headcount.quantifiers.from_history import following, labelled_groups
 from headcount.quantifiers.registry import method as find_method
 from headcount.samples.samples import Samples
-
-Floats = NDArray[np.float64]
 
 # Resampled copies of a chunk that its sampling variance is computed from, and their items.
 _COPIES, _MOST_RESAMPLED = 100, 2000
@@ -47,7 +46,7 @@ class ChunkSummaries:
     reference: MonitorReference
 
     @cached_property
-    def _classes(self) -> NDArray[Any]:
+    def _classes(self) -> Array:
         return np.asarray(self.spec.classes)
 
     @cached_property
@@ -74,7 +73,7 @@ class ChunkSummaries:
         return predictor
 
     @property
-    def _periods(self) -> tuple[NDArray[Any], bool, list[str]] | None:
+    def _periods(self) -> tuple[Array, bool, list[str]] | None:
         """Period of each item of the reference, a sequence, and the names in its order."""
         if self.reference.periods is None:
             return None
@@ -227,7 +226,7 @@ class ChunkSummaries:
         accuracy = self._predictor.estimate(items, metric, labelled=labelled, **options)
         return replace(_chunk_estimates(shares, accuracy), basis="labels")
 
-    def _items(self, scores: Floats, predictions: NDArray[np.int64]) -> Scored | Verdicts:
+    def _items(self, scores: Floats, predictions: Ints) -> Scored | Verdicts:
         if self.spec.kind == "verdicts":
             return Verdicts(self._classes[scores[:, 0].astype(np.int64)], self._classes)
         decided = None
@@ -252,7 +251,7 @@ class ChunkSummaries:
             return np.eye(len(self._classes))[scores[:, 0].astype(np.int64)]
         return scores
 
-    def _contributions(self, scores: Floats, predictions: NDArray[np.int64]) -> Floats:
+    def _contributions(self, scores: Floats, predictions: Ints) -> Floats:
         """Numbers of items whose means are series: shares, the accuracy, and the form.
 
         Estimates within limits pile up there, and their variances are hard to know. Means
@@ -269,11 +268,7 @@ class ChunkSummaries:
         return np.column_stack([counts[:, self._described], right, self._invariants(scores)])
 
     def observed(
-        self,
-        scores: Floats,
-        predictions: NDArray[np.int64],
-        samples: Samples,
-        seeds: Sequence[int],
+        self, scores: Floats, predictions: Ints, samples: Samples, seeds: Sequence[int]
     ) -> tuple[Floats, Floats]:
         """Values of the series in samples of a pool, and variances for samples of one item.
 

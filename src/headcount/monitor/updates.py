@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Array, Ints
 from headcount._support.text import html_result, printable
 from headcount.errors import HeadcountError
 from headcount.monitor.deliveries import Delivery, MonitorSpec, class_codes
@@ -164,7 +164,7 @@ def _of_sequences(
 
 
 def _beside_known(
-    folder: MonitorFolder, chunk_size: int, stream: str, rows: Rows, places: NDArray[np.int64]
+    folder: MonitorFolder, chunk_size: int, stream: str, rows: Rows, places: Ints
 ) -> list[tuple[Chunk, Rows]]:
     """New labels of rows at known places of a stream, by chunk."""
     numbers, additions = places // chunk_size, []
@@ -181,8 +181,8 @@ class _Labels:
     """Labels of rows, which are known by their keys."""
 
     keys: Ids
-    codes: NDArray[np.int64]
-    names: NDArray[Any]
+    codes: Ints
+    names: Array
 
     def take(self, places: Any) -> _Labels:
         return _Labels(self.keys[places], self.codes[places], self.names[places])

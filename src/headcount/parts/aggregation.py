@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount._kernels.accumulation import count_items
+from headcount._support.arrays import Array, Floats, Ints
 from headcount.errors import HeadcountError
 from headcount.parts.classifier_outputs import Histograms
 from headcount.parts.solvers import ExpectationMaximisation, Solution
@@ -73,7 +73,7 @@ class Model(Protocol):
         """Statistics of a sample that determine its shares; None if its items are needed."""
         return None
 
-    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+    def solve_reduced(self, reduced: Reduced, sizes: Ints) -> Solution:
         """Shares of the classes in samples given by their statistics.
 
         `reduced` has the values of each `reduction`, and `sizes` the numbers of items.
@@ -95,7 +95,7 @@ class Representation(Protocol):
     def fit(self, training: Training) -> Self:
         """Learn from labelled items; returns a fitted representation."""
 
-    def embed(self, items: NDArray[Any]) -> Embedding:
+    def embed(self, items: Array) -> Embedding:
         """The items as vectors whose mean describes a sample."""
 
 
@@ -103,7 +103,7 @@ class Representation(Protocol):
 class MomentSolver(Protocol):
     """Finds the shares whose mixture of class profiles is nearest to the sample's profile."""
 
-    def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+    def solve(self, profiles: Floats, seen: Floats) -> Solution:
         """Shares for each row of `seen`; `profiles` has one row per class."""
 
 
@@ -121,7 +121,7 @@ class Counting(Aggregation):
         """The mean of the representation."""
         return (MeanOf(self.representation),)
 
-    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+    def solve_reduced(self, reduced: Reduced, sizes: Ints) -> Solution:
         """The means themselves."""
         (means,) = reduced
         return Solution.closed_form(np.asarray(means))
@@ -143,7 +143,7 @@ class Moments(Aggregation):
 
     representation: Representation
     solver: MomentSolver
-    profiles: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    profiles: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
     def fit(self, training: Training) -> Moments:
         """Learn the representation and the mean of each class."""
@@ -156,7 +156,7 @@ class Moments(Aggregation):
         """The mean of the representation."""
         return (MeanOf(self.representation),)
 
-    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+    def solve_reduced(self, reduced: Reduced, sizes: Ints) -> Solution:
         """Shares of the classes in samples given by their means."""
         (means,) = reduced
         return self.solver.solve(self.profiles, np.asarray(means))
@@ -168,7 +168,7 @@ class MedianOfHistograms(Aggregation):
 
     histograms: Histograms
     solver: MomentSolver
-    profiles: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    profiles: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
     def fit(self, training: Training) -> MedianOfHistograms:
         """Learn the histograms of each class."""
@@ -181,7 +181,7 @@ class MedianOfHistograms(Aggregation):
         """The histograms."""
         return (MeanOf(self.histograms),)
 
-    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+    def solve_reduced(self, reduced: Reduced, sizes: Ints) -> Solution:
         """Shares of the classes in samples given by their histograms."""
         histograms = np.asarray(reduced[0])
         edges = np.concatenate([[0], np.cumsum(self.histograms.bins)])
@@ -206,7 +206,7 @@ class Likelihood(Protocol):
     def fit(self, training: Training) -> Self:
         """Learn from labelled items; returns a fitted likelihood."""
 
-    def ratios(self, items: NDArray[Any]) -> NDArray[np.float64]:
+    def ratios(self, items: Array) -> Floats:
         """Likelihood of each item under each class, each row up to its own factor."""
 
     @property
@@ -219,11 +219,7 @@ class MixtureSolver(Protocol):
     """Finds the shares under which the items of a sample are likeliest."""
 
     def solve(
-        self,
-        ratios: NDArray[np.float64],
-        samples: Samples,
-        prior: NDArray[np.float64],
-        weights: NDArray[np.float64] | None = None,
+        self, ratios: Floats, samples: Samples, prior: Floats, weights: Floats | None = None
     ) -> Solution:
         """Shares for each sample.
 
@@ -248,7 +244,7 @@ class Mixture(Aggregation):
 
     likelihood: Likelihood
     solver: MixtureSolver
-    prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    prior: Floats = field(default_factory=lambda: np.empty(0))
 
     def fit(self, training: Training) -> Self:
         """Learn the likelihoods."""
@@ -272,7 +268,7 @@ class Mixture(Aggregation):
         before = None if self.likelihood.smooth else self.likelihood
         return (CellsOf(len(self.prior), before),)
 
-    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+    def solve_reduced(self, reduced: Reduced, sizes: Ints) -> Solution:
         """Shares of the classes in samples given by cells."""
         (cells,) = reduced
         assert isinstance(cells, WeightedRows)
@@ -295,7 +291,7 @@ class NoiseStoppedMixture(Mixture):
         return replace(super().fit(training), solver=solver)
 
 
-def _distinct(samples: Samples) -> tuple[Samples, NDArray[np.float64]]:
+def _distinct(samples: Samples) -> tuple[Samples, Floats]:
     """Samples with each of their items once, and the number of times that it was there."""
     most = int(np.minimum(samples.sizes, samples.n_pool).sum()) + 1
     items, counts = np.empty(most, samples.indices.dtype), np.empty(most)

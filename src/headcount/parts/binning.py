@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from headcount._kernels.accumulation import FIXED_POINT, bin_entries, count_entries
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError
 from headcount.parts.training import Binned, Embedding, Features, Header, Training, is_missing
@@ -25,12 +26,10 @@ _NO_WEIGHTS = np.empty(0)
 class _Cuts:
     """Bins of numbers. Bin b reaches up to and includes points[b]."""
 
-    points: NDArray[np.float64]
+    points: Floats
 
     @classmethod
-    def between(
-        cls, values: NDArray[np.float64], mass: NDArray[np.float64], bins: int
-    ) -> _Cuts:
+    def between(cls, values: Floats, mass: Floats, bins: int) -> _Cuts:
         """Make bins of about equal mass from sorted distinct values and their masses."""
         if len(values) <= bins:
             return cls(values[:-1])
@@ -43,7 +42,7 @@ class _Cuts:
     def n_bins(self) -> int:
         return len(self.points) + 1
 
-    def codes(self, values: NDArray[Any], label: str) -> NDArray[np.int64]:
+    def codes(self, values: Array, label: str) -> Ints:
         if values.dtype != np.float64:
             raise HeadcountError(
                 f"X has values in column {label} that are not numbers, such as {values[0]!r}, "
@@ -63,7 +62,7 @@ class _Categories:
     def n_bins(self) -> int:
         return len(self.positions) + 1
 
-    def codes(self, values: NDArray[Any], label: str) -> NDArray[np.int64]:
+    def codes(self, values: Array, label: str) -> Ints:
         unknown = len(self.positions)
         names = _names(values, label)
         return np.fromiter(
@@ -71,7 +70,7 @@ class _Categories:
         )
 
 
-def _names(values: NDArray[Any], label: str) -> list[Any]:
+def _names(values: Array, label: str) -> list[Any]:
     names = [None if is_missing(value) else value for value in values.tolist()]
     try:
         set(names)
@@ -87,7 +86,7 @@ def _names(values: NDArray[Any], label: str) -> list[Any]:
 class SparseCodes:
     """Bins of a sparse table, numbered consecutively over all columns."""
 
-    rows: NDArray[np.int64]
+    rows: Ints
     columns: NDArray[np.int32]
     codes: NDArray[np.int32]
     zeros: NDArray[np.int32]
@@ -98,9 +97,7 @@ class SparseCodes:
         """Length of a mean vector."""
         return self.n_bins
 
-    def means(
-        self, samples: Samples, weights: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
+    def means(self, samples: Samples, weights: Floats | None = None) -> Floats:
         """Share of the items of each sample in each bin."""
         weights = _NO_WEIGHTS if weights is None else weights
         homes = self.zeros[self.columns]
@@ -116,7 +113,7 @@ class SparseCodes:
         each_range(work, len(samples), grain=int(1 + 80_000 / (samples.sizes.mean() * entries)))
         return out
 
-    def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
+    def add_sums(self, groups: Ints, sums: Ints) -> None:
         """Add the items to the sums of their groups."""
         counts, one = np.diff(self.rows), np.int64(FIXED_POINT)
         sums[:, 0, self.zeros] += one * np.bincount(groups, minlength=len(sums))[:, None]
@@ -141,13 +138,11 @@ class Bins:
     """
 
     header: Header
-    columns: NDArray[np.int64]
+    columns: Ints
     rules: tuple[_Cuts | _Categories, ...]
 
     @classmethod
-    def learn(
-        cls, training: Training, bins: int, columns: NDArray[np.int64] | None = None
-    ) -> Bins:
+    def learn(cls, training: Training, bins: int, columns: Ints | None = None) -> Bins:
         """Determine the bins of some columns, by default of all."""
         features = Features.of(training.items)
         if columns is None:
@@ -160,7 +155,7 @@ class Bins:
         return cls(features.header, columns, rules)
 
     @cached_property
-    def edges(self) -> NDArray[np.int64]:
+    def edges(self) -> Ints:
         """Number of the first bin of each column."""
         return np.concatenate([[0], np.cumsum([rule.n_bins for rule in self.rules])])
 
@@ -206,7 +201,7 @@ class Bins:
 
 
 def _rule_of(
-    features: Features, position: int, weights: NDArray[np.float64], bins: int
+    features: Features, position: int, weights: Floats, bins: int
 ) -> _Cuts | _Categories:
     values, has_weight = features.column(position), weights > 0
     if values.dtype == np.float64:
@@ -216,9 +211,7 @@ def _rule_of(
     return _Categories({name: code for code, name in enumerate(names)})
 
 
-def _rules_of_sparse(
-    table: Any, weights: NDArray[np.float64], bins: int
-) -> tuple[_Cuts | _Categories, ...]:
+def _rules_of_sparse(table: Any, weights: Floats, bins: int) -> tuple[_Cuts | _Categories, ...]:
     has_weight = weights > 0
     columns = _canonical(table[np.flatnonzero(has_weight)].tocsc())
     weights, n = weights[has_weight], int(has_weight.sum())
@@ -236,7 +229,7 @@ def _rules_of_sparse(
     return tuple(rules)
 
 
-def _sums(weights: NDArray[np.float64], which: NDArray[np.intp]) -> NDArray[np.float64]:
+def _sums(weights: Floats, which: NDArray[np.intp]) -> Floats:
     return np.asarray(np.bincount(which, weights), dtype=np.float64)
 
 
@@ -294,15 +287,15 @@ _LARGEST_NUMBER = 1_000_000
 class PatternTable:
     """Shares of the patterns of one subset of features in each class."""
 
-    members: NDArray[np.int64]
-    strides: NDArray[np.int64]
+    members: Ints
+    strides: Ints
     n_keys: int
-    known: NDArray[np.int64]
-    shares: NDArray[np.float64]
+    known: Ints
+    shares: Floats
 
     @classmethod
     def count(
-        cls, members: NDArray[np.int64], codes: _ColumnCodes, sizes: NDArray[np.int64],
+        cls, members: Ints, codes: _ColumnCodes, sizes: Ints,
         training: Training,
     ) -> PatternTable:  # fmt: skip
         """Count the patterns of the training items; `sizes` are the bins of each column."""
@@ -322,12 +315,12 @@ class PatternTable:
         return cls(members, strides, n_keys, patterns, shares)
 
     @property
-    def overlap(self) -> NDArray[np.float64]:
+    def overlap(self) -> Floats:
         """Inner products of the pattern shares of the classes, (K, K)."""
         shares = self.shares[:-1, :-1]
         return np.asarray(shares.T @ shares, dtype=np.float64)
 
-    def look_up(self, codes: _ColumnCodes) -> NDArray[np.float64]:
+    def look_up(self, codes: _ColumnCodes) -> Floats:
         """Row of `shares` for each item."""
         keys, P = codes.keys(self.members, self.strides), len(self.known)
         if self.n_keys:
@@ -338,7 +331,7 @@ class PatternTable:
         return self.shares[np.where(self.known[place] == keys, place, P)]
 
 
-def _strides(sizes: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+def _strides(sizes: Ints) -> tuple[Ints, int]:
     """Factors that give every pattern a key of its own, and the number of keys if limited."""
     total = prod(sizes.tolist())
     if total > _LARGEST_KEY:
@@ -404,7 +397,7 @@ class FeaturePatterns:
         assert self.fitted is not None
         return _ColumnCodes.of(self.fitted, items)
 
-    def draw(self, n_columns: int) -> list[NDArray[np.int64]]:
+    def draw(self, n_columns: int) -> list[Ints]:
         """Draw the subsets of the columns of a table."""
         D = n_columns
         # floor(log2 D + 1) is the number of binary digits of D.
@@ -424,7 +417,7 @@ class _ColumnCodes:
     """Bins of items, numbered within each column."""
 
     codes: NDArray[np.int32] | sparse.csr_array
-    zeros: NDArray[np.int64]
+    zeros: Ints
 
     @classmethod
     def of(cls, bins: Bins, items: Any) -> _ColumnCodes:
@@ -439,7 +432,7 @@ class _ColumnCodes:
         table = sparse.csr_array((change, codes.columns, codes.rows), shape=shape)
         return cls(table, codes.zeros - starts)
 
-    def keys(self, members: NDArray[np.int64], strides: NDArray[np.int64]) -> NDArray[np.int64]:
+    def keys(self, members: Ints, strides: Ints) -> Ints:
         """Key of each item's pattern of some features; products wrap around."""
         if isinstance(self.codes, np.ndarray):
             keys = np.zeros(self.codes.shape[1], np.int64)
@@ -451,7 +444,7 @@ class _ColumnCodes:
         return np.asarray(self.codes @ factors + (self.zeros * factors).sum(), dtype=np.int64)
 
 
-def joint_codes(columns: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+def joint_codes(columns: NDArray[np.integer[Any]]) -> Ints:
     """Number the joint patterns of a few columns of whole numbers, without gaps.
 
     >>> import numpy as np

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount._kernels.accumulation import histogram_codes
+from headcount._support.arrays import Bools, Floats, Ints
 from headcount.errors import HeadcountError
 from headcount.parts.training import Binned, Dense, Embedding, Training
 
@@ -32,7 +32,7 @@ class PredictedClass:
         """Store the number of classes."""
         return PredictedClass(training.n_classes)
 
-    def embed(self, items: NDArray[np.int64]) -> Binned:
+    def embed(self, items: Ints) -> Binned:
         """Embed items given as codes of predicted classes."""
         return Binned(items.astype(np.int32)[:, None], self.n_classes)
 
@@ -53,7 +53,7 @@ class Posterior:
         """Return itself: there is nothing to fit."""
         return self
 
-    def embed(self, items: NDArray[np.float64]) -> Dense:
+    def embed(self, items: Floats) -> Dense:
         """Embed items given as posteriors."""
         return Dense(items)
 
@@ -64,7 +64,7 @@ class LargestPosterior:
 
     n_classes: int
 
-    def embed(self, items: NDArray[np.float64]) -> Binned:
+    def embed(self, items: Floats) -> Binned:
         """Embed items given as posteriors."""
         # The same as argmax, which numpy computes slowly along short rows.
         two = self.n_classes == 2
@@ -85,13 +85,13 @@ class AbovePrior:
     array([[0.5, 0.5]])
     """
 
-    prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    prior: Floats = field(default_factory=lambda: np.empty(0))
 
     def fit(self, training: Training) -> AbovePrior:
         """Store the shares of the classes."""
         return AbovePrior(training.prior)
 
-    def embed(self, items: NDArray[np.float64]) -> Dense:
+    def embed(self, items: Floats) -> Dense:
         """Embed items given as posteriors."""
         return Dense((items > self.prior).astype(np.float64))
 
@@ -127,13 +127,13 @@ class Histograms:
     every_class: bool = True
     cumulative: bool = False
     balanced: bool = False
-    prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    prior: Floats = field(default_factory=lambda: np.empty(0))
 
     def fit(self, training: Training) -> Histograms:
         """Store the shares of the classes; the bins are fixed."""
         return replace(self, prior=training.prior)
 
-    def embed(self, items: NDArray[np.float64]) -> Binned:
+    def embed(self, items: Floats) -> Binned:
         """Embed items given as posteriors."""
         items = _as_if_half(items, self.prior) if self.balanced else items
         items = np.ascontiguousarray(items, np.float64)
@@ -148,9 +148,7 @@ class Histograms:
         return Binned(codes, offset, self.cumulative)
 
 
-def _as_if_half(
-    posteriors: NDArray[np.float64], prior: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _as_if_half(posteriors: Floats, prior: Floats) -> Floats:
     """Posteriors of each class against the rest, if its share in training had been one half."""
     ours, theirs = posteriors * (1 - prior), (1 - posteriors) * prior
     total = ours + theirs
@@ -187,7 +185,7 @@ class ExpectedClass:
         """Return itself: the bins are fixed."""
         return self
 
-    def embed(self, items: NDArray[np.float64]) -> Binned:
+    def embed(self, items: Floats) -> Binned:
         """Embed items given as posteriors."""
         steps = items.shape[1] - 1
         place = (items * np.arange(steps + 1)).sum(axis=1) / steps
@@ -199,12 +197,12 @@ class ExpectedClass:
 class Rates:
     """True and false positive rates at each threshold, in ascending order."""
 
-    thresholds: NDArray[np.float64]
-    true_rates: NDArray[np.float64]
-    false_rates: NDArray[np.float64]
+    thresholds: Floats
+    true_rates: Floats
+    false_rates: Floats
 
     @property
-    def useless(self) -> NDArray[np.bool_]:
+    def useless(self) -> Bools:
         """Thresholds at which both classes have the same rates."""
         return np.asarray(np.abs(self.true_rates - self.false_rates) < 1e-12)
 
@@ -228,7 +226,7 @@ def rates_by_threshold(
     return _rates(training, scores, _placed(present, place))
 
 
-def _placed(scores: NDArray[np.float64], place: str) -> NDArray[np.float64]:
+def _placed(scores: Floats, place: str) -> Floats:
     """Distinct scores, or the middle between each and the next lower one."""
     distinct = np.unique(scores)
     if place == "between":
@@ -236,9 +234,7 @@ def _placed(scores: NDArray[np.float64], place: str) -> NDArray[np.float64]:
     return distinct
 
 
-def _rates(
-    training: Training, scores: NDArray[np.float64], thresholds: NDArray[np.float64]
-) -> Rates:
+def _rates(training: Training, scores: Floats, thresholds: Floats) -> Rates:
     # An item counts at all thresholds up to its score: a histogram, summed from above.
     codes = np.searchsorted(thresholds, scores, side="right")
     rates = []
@@ -303,7 +299,7 @@ class AtThreshold:
         best = int(np.flatnonzero(cost <= cost.min() + 1e-12)[0])
         return replace(self, threshold=float(rates.thresholds[best]))
 
-    def embed(self, items: NDArray[np.float64]) -> Binned:
+    def embed(self, items: Floats) -> Binned:
         """Embed items given as posteriors."""
         positive = items[:, 1] >= self.threshold
         return Binned(positive.astype(np.int32)[:, None], 2)
@@ -313,7 +309,7 @@ class AtThreshold:
 _LEAST = 1e-12
 
 
-def log_ratios(shares: NDArray[np.float64], shrinkage: float = 0.0) -> NDArray[np.float64]:
+def log_ratios(shares: Floats, shrinkage: float = 0.0) -> Floats:
     """Centred log-ratios: logarithms of the shares minus their mean.
 
     Distances between them are Aitchison's, as are those between isometric log-ratios.
@@ -369,14 +365,14 @@ class InLogRatios:
         items = self._of(np.asarray(training.items))
         return replace(self, inner=self.inner.fit(replace(training, items=items)))
 
-    def embed(self, items: NDArray[np.float64]) -> Embedding:
+    def embed(self, items: Floats) -> Embedding:
         """Embed items given as posteriors."""
         embedding: Embedding = self.inner.embed(self._of(items))
         return embedding
 
-    def ratios(self, items: NDArray[np.float64]) -> NDArray[np.float64]:
+    def ratios(self, items: Floats) -> Floats:
         """Likelihood of each item under each class, each row up to its own factor."""
         return np.asarray(self.inner.ratios(self._of(items)))
 
-    def _of(self, items: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _of(self, items: Floats) -> Floats:
         return log_ratios(np.asarray(items, dtype=np.float64), self.shrinkage)

@@ -15,6 +15,7 @@ from headcount._kernels.distances import (
     add_sparse_distances,
     squared_norms,
 )
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError
 from headcount.parts.training import Dense, Features, Header, Training
@@ -48,10 +49,10 @@ class MeanDistance:
     """
 
     by_rank: bool = False
-    centres: NDArray[np.float64] = field(default_factory=lambda: _EMPTY)
-    codes: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    weights: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    mass: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    centres: Floats = field(default_factory=lambda: _EMPTY)
+    codes: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    weights: Floats = field(default_factory=lambda: np.empty(0))
+    mass: Floats = field(default_factory=lambda: np.empty(0))
     n_classes: int = 0
     ordered: bool = False
 
@@ -65,10 +66,10 @@ class MeanDistance:
             self.by_rank, scores, training.codes, within, mass, training.n_classes, self.ordered
         )
 
-    def _columns(self, items: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _columns(self, items: Floats) -> Floats:
         return np.cumsum(items, axis=1)[:, :-1] if self.ordered else items
 
-    def embed(self, items: NDArray[np.float64]) -> Dense:
+    def embed(self, items: Floats) -> Dense:
         """Embed items given as posteriors."""
         items = self._columns(np.asarray(items, dtype=np.float64))
         out = np.zeros((len(items), self.n_classes))
@@ -93,15 +94,15 @@ class MeanDistance:
 class _Ranks:
     """Share of the mass of the reference below a value, with ties counted half."""
 
-    values: NDArray[np.float64]
-    upto: NDArray[np.float64]
+    values: Floats
+    upto: Floats
 
     @classmethod
-    def among(cls, values: NDArray[np.float64], mass: NDArray[np.float64]) -> _Ranks:
+    def among(cls, values: Floats, mass: Floats) -> _Ranks:
         order = np.argsort(values, kind="stable")
         return cls(values[order], np.concatenate([[0.0], np.cumsum(mass[order])]))
 
-    def __call__(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __call__(self, values: Floats) -> Floats:
         left = self.upto[np.searchsorted(self.values, values, side="left")]
         right = self.upto[np.searchsorted(self.values, values, side="right")]
         return (left + right) / 2
@@ -189,7 +190,7 @@ class _Line:
         around = Training(values, training.codes, training.n_classes, training.weights)
         return cls(MeanDistance().fit(around))
 
-    def distances(self, features: Features) -> NDArray[np.float64]:
+    def distances(self, features: Features) -> Floats:
         return self.sorted.embed(_dense(features)).values
 
 
@@ -197,9 +198,9 @@ class _Line:
 class _Centres:
     """Training items sorted by class, padded for the kernel."""
 
-    values: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    edges: NDArray[np.int64]
+    values: Floats
+    weights: Floats
+    edges: Ints
 
     @classmethod
     def of(cls, features: Features, training: Training) -> _Centres:
@@ -213,7 +214,7 @@ class _Centres:
         weights[:n] = training.class_weights[order]
         return cls(values, weights, edges)
 
-    def distances(self, features: Features) -> NDArray[np.float64]:
+    def distances(self, features: Features) -> Floats:
         points = _dense(features)
         out = np.zeros((len(points), len(self.edges) - 1))
 
@@ -231,9 +232,9 @@ class _SparseCentres:
 
     table: sparse.csr_array
     by_column: sparse.csc_array
-    norms: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    edges: NDArray[np.int64]
+    norms: Floats
+    weights: Floats
+    edges: Ints
 
     @classmethod
     def of(cls, features: Features, training: Training) -> _SparseCentres:
@@ -243,7 +244,7 @@ class _SparseCentres:
         norms = squared_norms(table.indptr.astype(np.int64), table.data)
         return cls(table, sparse.csc_array(table), norms, weights, edges)
 
-    def distances(self, features: Features) -> NDArray[np.float64]:
+    def distances(self, features: Features) -> Floats:
         points = _sparse(features)
         entries = _entries(points)
         norms = squared_norms(entries[0], entries[2])
@@ -268,14 +269,14 @@ class _SparseCentres:
         return out
 
 
-def _by_class(training: Training) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _by_class(training: Training) -> tuple[Ints, Ints]:
     """Training items sorted by class, and the start of each class."""
     counts = np.bincount(training.codes, minlength=training.n_classes)
     order = np.argsort(training.codes, kind="stable")
     return order, np.concatenate([[0], np.cumsum(counts)])
 
 
-def _dense(features: Features) -> NDArray[np.float64]:
+def _dense(features: Features) -> Floats:
     if features.is_sparse:
         return np.asarray(features.table.toarray(), dtype=np.float64)
     return features.numbers()
@@ -292,11 +293,11 @@ def _sparse(features: Features) -> sparse.csr_array:
 
 def _entries(
     table: sparse.csr_array | sparse.csc_array,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+) -> tuple[Ints, NDArray[np.int32], Floats]:
     return table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data
 
 
-def _check_finite(distances: NDArray[np.float64]) -> None:
+def _check_finite(distances: Floats) -> None:
     finite = np.isfinite(distances).all(axis=1)
     if not finite.all():
         raise HeadcountError(
@@ -305,7 +306,7 @@ def _check_finite(distances: NDArray[np.float64]) -> None:
         )
 
 
-def distances_to_sets(X: NDArray[Any], weights: NDArray[np.float32]) -> NDArray[np.float32]:
+def distances_to_sets(X: Array, weights: NDArray[np.float32]) -> NDArray[np.float32]:
     """Weighted sums of the Euclidean distances of each item to all others, for many weights.
 
     Each distance is measured once, in single precision.
@@ -370,7 +371,7 @@ class FourierFeatures:
     bandwidth: float | None
     seed: int
     header: Header | None = None
-    directions: NDArray[np.float64] | None = None
+    directions: Floats | None = None
 
     def fit(self, training: Training) -> FourierFeatures:
         """Draw the projections."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount.errors import HeadcountError, warn
 from headcount.items.arrays import (
     Scored,
@@ -111,7 +111,6 @@ class MethodInfo:
     aliases: tuple[str, ...] = ()
 
 
-Floats = NDArray[np.float64]
 Form = Literal["items", "scored", "verdicts"]
 """Form of the items: scored here or by all folds, by one classifier, or decided."""
 
@@ -166,7 +165,7 @@ class GroupStatistics(ABC):
 
     @property
     @abstractmethod
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Number of items of each group."""
 
     @abstractmethod
@@ -174,7 +173,7 @@ class GroupStatistics(ABC):
         """Number of variants of the statistics whose answers show their error."""
 
     @abstractmethod
-    def effective_sizes(self, parts: Sequence[Part]) -> NDArray[np.int64]:
+    def effective_sizes(self, parts: Sequence[Part]) -> Ints:
         """Number of items of each group that are left: all of them, or those of a sample."""
 
     @abstractmethod
@@ -183,9 +182,7 @@ class GroupStatistics(ABC):
 
 
 def solved(
-    solve: Callable[[Reduced, NDArray[np.int64]], Floats],
-    statistics: GroupStatistics,
-    parts: Sequence[Part],
+    solve: Callable[[Reduced, Ints], Floats], statistics: GroupStatistics, parts: Sequence[Part]
 ) -> tuple[Floats, Floats | None]:
     """Answers of a model to all groups, and to variants of their statistics.
 
@@ -242,7 +239,7 @@ class ItemSource:
 
     method: str
     takes: Input
-    classes: NDArray[Any]
+    classes: Array
     scorer: Any = None
     refusal: str = ""
     by_class: bool = False
@@ -322,13 +319,13 @@ class ItemSource:
                 f"{self.deciding}."
             )
 
-    def classified(self, X: Scored | Verdicts) -> NDArray[Any]:
+    def classified(self, X: Scored | Verdicts) -> Array:
         """Posteriors or predicted classes that were made elsewhere."""
         if isinstance(X, Verdicts) or self.takes == "labels":
             return X.codes_of(self.classes)
         return X.posteriors_of(self.classes)
 
-    def out_of_fold(self) -> NDArray[Any]:
+    def out_of_fold(self) -> Array:
         """Out-of-fold predictions or posteriors of the items that the scorer was fitted on."""
         return self.scorer.labels_ if self.takes == "labels" else self.scorer.posteriors_
 
@@ -428,7 +425,7 @@ class Fitted:
     method: str
     info: MethodInfo
     settings: Mapping[str, Any]
-    classes: NDArray[Any]
+    classes: Array
     prior: Floats
     source: ItemSource
     model: Model

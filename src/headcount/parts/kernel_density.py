@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount._kernels.density import kernel_sums, kernel_values
+from headcount._support.arrays import Floats, Ints
 from headcount._support.execution import each_range
 from headcount.parts.training import Dense, Embedding, Training
 from headcount.samples.samples import Samples
@@ -40,9 +40,9 @@ class ClassDensities:
     array([ True, False])
     """
 
-    centres: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    edges: NDArray[np.int64]
+    centres: Floats
+    weights: Floats
+    edges: Ints
     bandwidth: float
 
     @classmethod
@@ -58,18 +58,16 @@ class ClassDensities:
             bandwidth,
         )
 
-    def ratios(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    def ratios(self, points: Floats) -> Floats:
         """Densities of the classes at each point, up to a constant factor per row."""
         return self._sums(points)[0]
 
-    def values(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    def values(self, points: Floats) -> Floats:
         """Mean kernel between each point and each class (densities up to a constant)."""
         sums, shifts = self._sums(points)
         return np.asarray(sums * np.exp(shifts)[:, None], dtype=np.float64)
 
-    def _sums(
-        self, points: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _sums(self, points: Floats) -> tuple[Floats, Floats]:
         points = np.ascontiguousarray(points)
         sums, shifts = np.empty((len(points), len(self.edges) - 1)), np.empty(len(points))
         scale = 0.5 / self.bandwidth**2
@@ -110,7 +108,7 @@ class KernelMeans:
         """Store the training scores."""
         return KernelMeans(self.bandwidth, ClassDensities.of(training, self.bandwidth))
 
-    def embed(self, items: NDArray[np.float64]) -> Dense:
+    def embed(self, items: Floats) -> Dense:
         """Embed items given as posteriors."""
         assert self.densities is not None
         return Dense(self.densities.values(items))
@@ -150,8 +148,8 @@ class MixturePoints:
     n_points: int
     seed: int
     line: tuple[tuple[float, float], tuple[float, float]] = ((1.0, 0.0), (0.0, 1.0))
-    points: NDArray[np.float64] | None = None
-    weights: NDArray[np.float64] | None = None
+    points: Floats | None = None
+    weights: Floats | None = None
 
     def fit(self, training: Training) -> MixturePoints:
         """Choose the points and their weights."""
@@ -170,13 +168,13 @@ class MixturePoints:
         mass = training.class_means(at_points).sum(axis=1).mean()
         return replace(self, points=points, weights=weights / mass)
 
-    def embed(self, items: NDArray[np.float64]) -> Embedding:
+    def embed(self, items: Floats) -> Embedding:
         """Embed items given as posteriors."""
         assert self.points is not None
         assert self.weights is not None
         return _KernelAt(items, self.points, self.bandwidth, self.weights)
 
-    def _grid(self) -> NDArray[np.float64]:
+    def _grid(self) -> Floats:
         # Along the second coordinate the standard deviation of the kernel is h / sqrt 2.
         deviation = self.bandwidth / np.sqrt(2)
         margin = 8 * deviation
@@ -185,7 +183,7 @@ class MixturePoints:
         along = np.linspace(first - margin, last + margin, n_steps + 1)
         return np.column_stack([sum(self.line[0]) - along, along])
 
-    def _draw(self, training: Training) -> NDArray[np.float64]:
+    def _draw(self, training: Training) -> Floats:
         scores = np.asarray(training.items, dtype=np.float64)
         K = training.n_classes
         per_class = -(-self.n_points // K)
@@ -214,18 +212,16 @@ class MixturePoints:
 class _KernelAt:
     """Kernel values at given points, computed in blocks of points."""
 
-    items: NDArray[np.float64]
-    points: NDArray[np.float64]
+    items: Floats
+    points: Floats
     bandwidth: float
-    weights: NDArray[np.float64]
+    weights: Floats
 
     @property
     def width(self) -> int:
         return len(self.points)
 
-    def means(
-        self, samples: Samples, weights: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
+    def means(self, samples: Samples, weights: Floats | None = None) -> Floats:
         out = np.empty((len(samples), self.width))
         for first in range(0, self.width, _BLOCK):
             block = slice(first, first + _BLOCK)
@@ -233,7 +229,7 @@ class _KernelAt:
             out[:, block] = means * self.weights[block]
         return out
 
-    def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
+    def add_sums(self, groups: Ints, sums: Ints) -> None:
         """Add the items to the sums of their groups."""
         for first in range(0, self.width, _BLOCK):
             block = slice(first, first + _BLOCK)
@@ -243,7 +239,7 @@ class _KernelAt:
             )
             sums[:, :, block] += block_sums
 
-    def _values(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _values(self, points: Floats) -> Floats:
         """Kernel between every item and every point."""
         items = np.ascontiguousarray(self.items)
         scale = 0.5 / self.bandwidth**2
@@ -257,9 +253,7 @@ class _KernelAt:
         return values
 
 
-def _padded(
-    centres: NDArray[np.float64], scale: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _padded(centres: Floats, scale: float) -> tuple[Floats, Floats]:
     """Centres padded with zeros to a multiple of four columns, and their scaled norms."""
     n, width = centres.shape
     padded = np.zeros((n, -(-width // 4) * 4))

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import xlogy
 
+from headcount._support.arrays import Floats
 from headcount.errors import HeadcountError
 from headcount.parts.solvers import DIVERGENCES, LeastSquares, Solution, roughness
 
-Vector = NDArray[np.float64]
-Loss = Callable[[Vector, Vector], float]
+Loss = Callable[[Floats, Floats], float]
 
 # Places at which a loss of two classes is computed before the best one is refined.
 _PLACES = 65
@@ -23,17 +22,17 @@ _PLACES = 65
 _LEAST, _TOLERANCE, _MOST_STEPS = 1e-9, 1e-10, 300
 
 
-def _hellinger(seen: Vector, mixture: Vector) -> float:
+def _hellinger(seen: Floats, mixture: Floats) -> float:
     return float(((np.sqrt(seen) - np.sqrt(np.maximum(mixture, 0))) ** 2).sum() / 2)
 
 
-def _topsoe(seen: Vector, mixture: Vector) -> float:
+def _topsoe(seen: Floats, mixture: Floats) -> float:
     mixture = np.maximum(mixture, 0)
     middle = np.where(seen + mixture > 0, (seen + mixture) / 2, 1.0)
     return float((xlogy(seen, seen / middle) + xlogy(mixture, mixture / middle)).sum())
 
 
-def _probsymm(seen: Vector, mixture: Vector) -> float:
+def _probsymm(seen: Floats, mixture: Floats) -> float:
     both = np.where(seen + mixture > 0, seen + mixture, 1.0)
     return float((2 * (seen - mixture) ** 2 / both).sum())
 
@@ -80,7 +79,7 @@ class Losses:
     def __post_init__(self) -> None:
         self._terms()
 
-    def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+    def solve(self, profiles: Floats, seen: Floats) -> Solution:
         """Shares for each row of `seen`; `profiles` has one row per class."""
         K, terms = len(profiles), self._terms()
         penalty = roughness(K, self.smoothness)
@@ -88,7 +87,7 @@ class Losses:
         solutions = []
         for row, start in zip(seen, starts, strict=True):
 
-            def loss(shares: Vector, row: Vector = row) -> float:
+            def loss(shares: Floats, row: Floats = row) -> float:
                 mixture = shares @ profiles
                 total = sum(weight * term(row, mixture) for weight, term in terms)
                 return float(total + shares @ penalty @ shares / 2)
@@ -121,7 +120,7 @@ class Losses:
         return terms
 
 
-def _on_line(loss: Callable[[Vector], float]) -> tuple[Vector, bool, int, float]:
+def _on_line(loss: Callable[[Floats], float]) -> tuple[Floats, bool, int, float]:
     """Shares of two classes with the least loss."""
     places = np.linspace(0, 1, _PLACES)
     values = [loss(np.array([1 - place, place])) for place in places]
@@ -140,8 +139,8 @@ def _on_line(loss: Callable[[Vector], float]) -> tuple[Vector, bool, int, float]
 
 
 def _on_simplex(
-    loss: Callable[[Vector], float], start: Vector
-) -> tuple[Vector, bool, int, float]:
+    loss: Callable[[Floats], float], start: Floats
+) -> tuple[Floats, bool, int, float]:
     """Shares with the least loss, from several starts."""
     K = len(start)
     even = np.full(K, 1 / K)

@@ -15,6 +15,7 @@ from headcount._kernels.divergence import LIKELIHOOD
 from headcount._kernels.expectation_maximisation import maximise_by_em
 from headcount._kernels.matching import match_mixtures, match_two, match_two_absolute
 from headcount._kernels.quadratic_programs import minimise_quadratics
+from headcount._support.arrays import Bools, Floats
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError
 from headcount.samples.samples import Samples
@@ -44,18 +45,16 @@ class Solution:
     array([[0.5, 0.5]])
     """
 
-    prevalence: NDArray[np.float64]
-    converged: NDArray[np.bool_]
+    prevalence: Floats
+    converged: Bools
     iterations: NDArray[np.int32]
-    objective: NDArray[np.float64]
+    objective: Floats
 
     def __len__(self) -> int:
         return len(self.prevalence)
 
     @classmethod
-    def closed_form(
-        cls, prevalence: NDArray[np.float64], objective: NDArray[np.float64] | None = None
-    ) -> Solution:
+    def closed_form(cls, prevalence: Floats, objective: Floats | None = None) -> Solution:
         """Solution without steps."""
         n = len(prevalence)
         return cls(
@@ -78,9 +77,7 @@ class Solution:
         )
 
 
-def roughness(
-    n_classes: int, smoothness: float = 0.0, flatness: float = 0.0
-) -> NDArray[np.float64]:
+def roughness(n_classes: int, smoothness: float = 0.0, flatness: float = 0.0) -> Floats:
     """Matrix Q such that p'Qp/2 penalises jumps and bends in the shares p of ordered classes.
 
     p'Qp/2 = flatness/2 sum (p_{j+1} - p_j)^2 + smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2.
@@ -126,7 +123,7 @@ class LeastSquares:
 
     smoothness: float = 0.0
 
-    def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+    def solve(self, profiles: Floats, seen: Floats) -> Solution:
         """Shares for each row of `seen`; `profiles` has one row per class."""
         K = len(profiles)
         H = profiles @ profiles.T + roughness(K, self.smoothness) / 2
@@ -158,7 +155,7 @@ class KernelDistance:
 
     smoothness: float = 0.0
 
-    def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+    def solve(self, profiles: Floats, seen: Floats) -> Solution:
         """Shares for each row of `seen`."""
         K = len(profiles)
         H = _symmetric(profiles) + roughness(K, self.smoothness) / 2
@@ -189,7 +186,7 @@ class EnergyDistance:
 
     smoothness: float = 0.0
 
-    def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+    def solve(self, profiles: Floats, seen: Floats) -> Solution:
         """Shares for each row of `seen`."""
         K = len(profiles)
         between = _symmetric(profiles)
@@ -219,7 +216,7 @@ class CauchySchwarz:
     array([[0.7, 0.3]])
     """
 
-    def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+    def solve(self, profiles: Floats, seen: Floats) -> Solution:
         """Shares for each row of `seen`."""
         K = len(profiles)
         # Kernel means of remote samples can be tiny: their scale has no effect either.
@@ -235,10 +232,10 @@ class CauchySchwarz:
 
 
 def _minimise(
-    H: NDArray[np.float64],
-    base: NDArray[np.float64],
-    loadings: NDArray[np.float64],
-    seen: NDArray[np.float64],
+    H: Floats,
+    base: Floats,
+    loadings: Floats,
+    seen: Floats,
     *,
     on_simplex: bool = True,
     scale: float | None = None,
@@ -262,12 +259,12 @@ def _minimise(
     return Solution(shares, rounds > 0, np.abs(rounds), values)
 
 
-def _symmetric(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def _symmetric(matrix: Floats) -> Floats:
     """Symmetric part: without the rounding that makes two equal means differ."""
     return (matrix + matrix.T) / 2
 
 
-def _with_objective(solution: Solution, objective: NDArray[np.float64]) -> Solution:
+def _with_objective(solution: Solution, objective: Floats) -> Solution:
     return Solution(solution.prevalence, solution.converged, solution.iterations, objective)
 
 
@@ -294,7 +291,7 @@ class AdjustedCount:
 
     solution: str = "least-squares"
 
-    def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+    def solve(self, profiles: Floats, seen: Floats) -> Solution:
         """Shares for each row of `seen`; `profiles` has one row per class."""
         if len(profiles) > 2 and self.solution == "least-squares":
             return LeastSquares().solve(profiles, seen)
@@ -308,7 +305,7 @@ class AdjustedCount:
         mixed = prevalence[:, 0] * false_rate + positive * true_rate
         return Solution.closed_form(prevalence, np.abs(count - mixed))
 
-    def _exact(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+    def _exact(self, profiles: Floats, seen: Floats) -> Solution:
         exact = seen @ np.linalg.pinv(profiles)
         if self.solution == "project":
             shares = nearest_shares(exact)
@@ -324,7 +321,7 @@ class AdjustedCount:
 SOLUTIONS = ("least-squares", "clip", "project")
 
 
-def nearest_shares(points: NDArray[np.float64]) -> NDArray[np.float64]:
+def nearest_shares(points: Floats) -> Floats:
     """Nearest points on the simplex, by Euclidean distance, of the rows of a table.
 
     >>> nearest_shares(np.array([[0.9, 0.3, -0.2], [0.2, 0.3, 0.5]])).round(6)
@@ -338,11 +335,7 @@ def nearest_shares(points: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.maximum(points - excess[np.arange(len(points)), last][:, None], 0)
 
 
-_SMOOTH = {
-    "hellinger": kinds.HELLINGER,
-    "topsoe": kinds.TOPSOE,
-    "probsymm": kinds.PROBSYMM,
-}
+_SMOOTH = {"hellinger": kinds.HELLINGER, "topsoe": kinds.TOPSOE, "probsymm": kinds.PROBSYMM}
 DIVERGENCES = (*_SMOOTH, "l1", "l2")
 
 # Histograms need no samples. The arrays are read-only like those of samples, so that kernels
@@ -398,7 +391,7 @@ class Divergence:
                 "0: choose another divergence, for instance 'l2'."
             )
 
-    def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+    def solve(self, profiles: Floats, seen: Floats) -> Solution:
         """Shares for each row of `seen`; `profiles` has one row per class."""
         if self.name == "l2":
             return LeastSquares(self.smoothness).solve(profiles, seen)
@@ -422,7 +415,7 @@ class Divergence:
         return Solution(shares, gaps <= tol, steps, values)
 
 
-def _least_absolute(profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+def _least_absolute(profiles: Floats, seen: Floats) -> Solution:
     S, K = len(seen), len(profiles)
     shares, values = np.empty((S, K)), np.empty(S)
     if K == 2:
@@ -491,14 +484,14 @@ class MaximumLikelihood:
     max_iter: int = 100
     smoothness: float = 0.0
     flatness: float = 0.0
-    concentration: float | NDArray[np.float64] = 1.0
+    concentration: float | Floats = 1.0
 
     def solve(
         self,
-        ratios: NDArray[np.float64],
+        ratios: Floats,
         samples: Samples,
-        prior: NDArray[np.float64] | None = None,
-        weights: NDArray[np.float64] | None = None,
+        prior: Floats | None = None,
+        weights: Floats | None = None,
     ) -> Solution:
         """Shares for each sample; `ratios` has one row per item of the pool.
 
@@ -530,7 +523,7 @@ class MaximumLikelihood:
             shares, gaps <= tol, steps, _unscaled(values, exponents, samples, counts)
         )
 
-    def _items_before(self, K: int) -> NDArray[np.float64]:
+    def _items_before(self, K: int) -> Floats:
         """Numbers of items per class that equal the prior, as a row; empty without one."""
         if isinstance(self.concentration, float) and self.concentration == 1.0:
             return np.empty((0, 0))
@@ -596,11 +589,7 @@ class ExpectationMaximisation:
         )
 
     def solve(
-        self,
-        ratios: NDArray[np.float64],
-        samples: Samples,
-        prior: NDArray[np.float64],
-        weights: NDArray[np.float64] | None = None,
+        self, ratios: Floats, samples: Samples, prior: Floats, weights: Floats | None = None
     ) -> Solution:
         """Shares for each sample; `ratios` has one row per item of the pool.
 
@@ -632,9 +621,7 @@ def _worthwhile(samples: Samples, K: int) -> int:
     return max(1, int(50_000 // max(1.0, samples.sizes.mean() * K)))
 
 
-def _within_range(
-    ratios: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.int32] | None]:
+def _within_range(ratios: Floats) -> tuple[Floats, NDArray[np.int32] | None]:
     """Rows in the range of the kernels, and the powers of two they were divided by, if any.
 
     The scale of a row does not affect the shares, and a power of two keeps all digits.
@@ -651,11 +638,8 @@ def _within_range(
 
 
 def _unscaled(
-    values: NDArray[np.float64],
-    exponents: NDArray[np.int32] | None,
-    samples: Samples,
-    weights: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    values: Floats, exponents: NDArray[np.int32] | None, samples: Samples, weights: Floats
+) -> Floats:
     """Mean negative log-likelihoods of the rows before scaling."""
     if exponents is None:
         return values
@@ -669,6 +653,6 @@ def _unscaled(
     return np.asarray(values - np.log(2) * means)
 
 
-def _masses(weights: NDArray[np.float64], samples: Samples) -> NDArray[np.float64]:
+def _masses(weights: Floats, samples: Samples) -> Floats:
     """Number of items that the rows of each sample stand for."""
     return np.asarray(np.add.reduceat(weights, samples.offsets[:-1]) / samples.copies)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from headcount._kernels.accumulation import add_codes, add_rows, count_codes, sum_rows
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError
 from headcount.items.arrays import as_narwhals
@@ -46,21 +47,21 @@ class Training:
     """
 
     items: Any
-    codes: NDArray[np.int64]
+    codes: Ints
     n_classes: int
-    weights: NDArray[np.float64] | None = None
+    weights: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
 
     @cached_property
-    def prior(self) -> NDArray[np.float64]:
+    def prior(self) -> Floats:
         """Weighted shares of the classes."""
         mass = np.bincount(self.codes, self.weights, self.n_classes)
         return np.asarray(mass / mass.sum(), dtype=np.float64)
 
     @cached_property
-    def class_weights(self) -> NDArray[np.float64]:
+    def class_weights(self) -> Floats:
         """Weight of each item within its class. Those of a class sum to 1."""
         weights = np.ones(len(self.codes)) if self.weights is None else self.weights
         mass = np.bincount(self.codes, weights, self.n_classes)
@@ -74,7 +75,7 @@ class Training:
         return float(self.weights.sum() ** 2 / (self.weights**2).sum())
 
     @cached_property
-    def class_sizes(self) -> NDArray[np.int64]:
+    def class_sizes(self) -> Ints:
         """Effective number of items of each class, rounded."""
         if self.weights is None:
             return np.bincount(self.codes, minlength=self.n_classes)
@@ -90,7 +91,7 @@ class Training:
             return False
         return bool(items.shape[1:] == (self.n_classes,) and items.dtype.kind == "f")
 
-    def class_means(self, embedding: Embedding) -> NDArray[np.float64]:
+    def class_means(self, embedding: Embedding) -> Floats:
         """Mean of the embedded training items, one row per class."""
         by_class = Samples.by_code(self.codes, self.n_classes)
         return embedding.means(by_class, self.weights)
@@ -110,7 +111,7 @@ class Embedder(Protocol):
 class RowMap(Protocol):
     """Turns items into positive numbers, one per class."""
 
-    def ratios(self, items: NDArray[Any]) -> NDArray[np.float64]:
+    def ratios(self, items: Array) -> Floats:
         """Numbers of each item, up to a factor."""
 
 
@@ -145,7 +146,7 @@ class CellsOf:
     n_classes: int
     before: RowMap | None = None
 
-    def rows(self, items: NDArray[Any]) -> NDArray[np.float64]:
+    def rows(self, items: Array) -> Floats:
         """Numbers of each item that have cells; each row sums to 1."""
         if self.before is None:
             return np.ascontiguousarray(items, np.float64)
@@ -173,18 +174,18 @@ class WeightedRows:
         rows of the pool per item.
     """
 
-    rows: NDArray[np.float64]
-    weights: NDArray[np.float64] | None
+    rows: Floats
+    weights: Floats | None
     samples: Samples
 
 
-Reduced = Sequence[NDArray[np.float64] | WeightedRows]
+Reduced = Sequence[Floats | WeightedRows]
 """Values of the reductions of a model: means, one row per sample, or weighted rows."""
 
 
 def reduce_in_batches(
     reductions: Sequence[Reduction], items: Any, samples: Samples
-) -> Iterator[tuple[Reduced, NDArray[np.int64]]]:
+) -> Iterator[tuple[Reduced, Ints]]:
     """Statistics of samples of items, exact, and the numbers of items.
 
     Means are in batches, so that memory does not grow with the number of samples.
@@ -228,12 +229,10 @@ class Embedding(Protocol):
     def width(self) -> int:
         """Length of a mean vector."""
 
-    def means(
-        self, samples: Samples, weights: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
+    def means(self, samples: Samples, weights: Floats | None = None) -> Floats:
         """Mean vector of each sample. `weights` has one entry per item."""
 
-    def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
+    def add_sums(self, groups: Ints, sums: Ints) -> None:
         """Add the items to the sums of their groups, in whole numbers.
 
         `groups` has one number per item. If there are several rows per item, all first rows
@@ -254,16 +253,14 @@ class Dense:
     array([[0.5, 0.5]])
     """
 
-    values: NDArray[np.float64]
+    values: Floats
 
     @property
     def width(self) -> int:
         """Length of a mean vector."""
         return self.values.shape[1]
 
-    def means(
-        self, samples: Samples, weights: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
+    def means(self, samples: Samples, weights: Floats | None = None) -> Floats:
         """Mean vector of each sample."""
         values = np.ascontiguousarray(self.values, dtype=np.float64)
         weights = _NO_WEIGHTS if weights is None else weights
@@ -275,7 +272,7 @@ class Dense:
         each_range(work, len(samples), grain=_grain(samples, self.width))
         return out
 
-    def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
+    def add_sums(self, groups: Ints, sums: Ints) -> None:
         """Add the items to the sums of their groups."""
         values = np.ascontiguousarray(self.values, dtype=np.float64)
         largest = max(values.max(), -values.min())
@@ -317,9 +314,7 @@ class Binned:
         """Length of a mean vector."""
         return self.n_bins
 
-    def means(
-        self, samples: Samples, weights: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
+    def means(self, samples: Samples, weights: Floats | None = None) -> Floats:
         """Share of the items of each sample in each bin."""
         codes = np.ascontiguousarray(self.codes, dtype=np.int32)
         weights = _NO_WEIGHTS if weights is None else weights
@@ -331,7 +326,7 @@ class Binned:
         each_range(work, len(samples), grain=_grain(samples, codes.shape[1]))
         return np.cumsum(out, axis=1) if self.cumulative else out
 
-    def add_sums(self, groups: NDArray[np.int64], sums: NDArray[np.int64]) -> None:
+    def add_sums(self, groups: Ints, sums: Ints) -> None:
         """Add the items to the sums of their groups."""
         codes = np.ascontiguousarray(self.codes, dtype=np.int32)
         if not self.cumulative:
@@ -410,7 +405,7 @@ class Features:
         """True if the table is sparse."""
         return bool(sparse.issparse(self.table))
 
-    def column(self, position: int) -> NDArray[Any]:
+    def column(self, position: int) -> Array:
         """Return one column, as float64 if it has numbers, otherwise as objects."""
         if isinstance(self.table, nw.DataFrame):
             series = self.table[:, position]
@@ -422,7 +417,7 @@ class Features:
             values = self.table[:, position]
         return self._plain(values, position)
 
-    def numbers(self) -> NDArray[np.float64]:
+    def numbers(self) -> Floats:
         """Return the table as a C-contiguous matrix. Columns must be numbers."""
         if isinstance(self.table, np.ndarray) and self.table.dtype.kind in "biuf":
             return np.ascontiguousarray(self.table, dtype=np.float64)
@@ -438,7 +433,7 @@ class Features:
             out[:, position] = values
         return out
 
-    def _plain(self, values: NDArray[Any], position: int) -> NDArray[Any]:
+    def _plain(self, values: Array, position: int) -> Array:
         if values.dtype.kind in "biuf":
             return values.astype(np.float64)
         label = self.header.label(position)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
+
+    from headcount._support.arrays import Bools, Floats, Ints
 
 
 INK, FAINT, PALE = "#1f2328", "#6e7781", "#d8dce1"
@@ -76,7 +77,7 @@ def method_styles(methods: Sequence[str]) -> dict[str, MethodStyle]:
     }
 
 
-def enough_samples(n: NDArray[np.int64], fewest: int) -> NDArray[np.bool_]:
+def enough_samples(n: Ints, fewest: int) -> Bools:
     """Groups with at least `fewest` samples; all if none has as many."""
     check_count("fewest", fewest)
     enough = n >= fewest
@@ -84,7 +85,7 @@ def enough_samples(n: NDArray[np.int64], fewest: int) -> NDArray[np.bool_]:
 
 
 def draw_curve(
-    ax: Axes, x: Any, y: Any, style: MethodStyle, enough: NDArray[np.bool_] | None = None
+    ax: Axes, x: Any, y: Any, style: MethodStyle, enough: Bools | None = None
 ) -> Artist:
     """Draw a line with markers, faded where there are not enough samples; return its symbol."""
     options: dict[str, Any] = {
@@ -332,7 +333,7 @@ def grouped_boxes(
 
 
 def _standing(
-    ax: Axes, boxes: pl.DataFrame, x: NDArray[np.float64], width: float, style: MethodStyle
+    ax: Axes, boxes: pl.DataFrame, x: Floats, width: float, style: MethodStyle
 ) -> Any:
     low, q1, median, q3, high = (
         boxes[name].to_numpy() for name in ("low", "q1", "median", "q3", "high")

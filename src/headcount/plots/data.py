@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from headcount._support.arrays import Bools, Floats
 from headcount._support.parameters import check_count, check_fraction
 from headcount.errors import HeadcountError
 from headcount.metrics.checks import check_shares
@@ -58,7 +59,7 @@ def in_order(table: pl.DataFrame, column: str) -> pl.DataFrame:
     return table.sort(pl.col("method").replace_strict(place), column, maintain_order=True)
 
 
-def round_edges(low: float, high: float, bins: int) -> NDArray[np.float64]:
+def round_edges(low: float, high: float, bins: int) -> Floats:
     """Edges of about ``bins`` bins with a round width. For one bin, its ends."""
     if bins == 1:
         return np.array([low, high])
@@ -75,7 +76,6 @@ __all__ = [
     "simplex", "supremacy",
 ]  # fmt: skip
 
-Floats: TypeAlias = NDArray[np.float64]
 
 WHISKERS = (0.05, 0.95)
 """Quantiles at which the whiskers of boxes end."""
@@ -301,7 +301,7 @@ def on_triangle(shares: Any, name: str) -> Floats:
     return checked @ np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(0.75)]])
 
 
-def _nearest(points: Floats, level: float) -> NDArray[np.bool_]:
+def _nearest(points: Floats, level: float) -> Bools:
     """Mark the share ``level`` of the points that is nearest to their mean."""
     away = points - points.mean(axis=0)
     spread = away.T @ away / len(points)

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
+
+    from headcount._support.arrays import Floats
 
 _MOST_BANDS = 4  # with more methods only the lines are drawn
 
@@ -418,7 +419,7 @@ def learning_curves(
     return canvas.ax
 
 
-def _log_sizes(canvas: Canvas, sizes: NDArray[np.float64]) -> None:
+def _log_sizes(canvas: Canvas, sizes: Floats) -> None:
     """Set a logarithmic axis labelled with the sizes themselves, as far as they fit."""
     ax = canvas.ax
     ax.set_xscale("log")

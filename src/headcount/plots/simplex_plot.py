@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from headcount._support.arrays import Floats
 from headcount.errors import HeadcountError
 from headcount.plots import data
 from headcount.plots._frames import names_in_order
@@ -136,7 +137,7 @@ def _frame(canvas: Canvas, classes: Sequence[str]) -> None:
         )  # fmt: skip
 
 
-def hull(points: NDArray[np.float64]) -> NDArray[np.float64]:
+def hull(points: Floats) -> Floats:
     """Corners of the convex hull of points in the plane, in order."""
     ordered = sorted({(float(x), float(y)) for x, y in points})
     return np.array(_half(ordered)[:-1] + _half(ordered[::-1])[:-1] or ordered)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from headcount._support.arrays import Array, Floats
 from headcount.errors import HeadcountError
 from headcount.items.arrays import check_scores
 from headcount.quantifiers.base import Quantifier, ScoringPlan, with_input_of
@@ -162,7 +163,7 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
             self.adapted_prior_ = check_scores(row, len(self.classes_), name="prior")[0]
         return self
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Posteriors under the adapted shares.
 
         Parameters
@@ -180,7 +181,7 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
         posteriors = self.scorer_.posteriors(X)
         return _corrected(posteriors, self.prior_, self.adapted_prior_)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Labels of the largest adapted posteriors; the first class on a tie.
 
         Parameters
@@ -194,7 +195,7 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
             Labels.
         """
         codes = self.predict_proba(X).argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[codes]
+        labels: Array = self.classes_[codes]
         return labels
 
     def __sklearn_tags__(self) -> Any:
@@ -231,9 +232,7 @@ def _is_table(X: Any) -> bool:
     return not isinstance(first, str)
 
 
-def _corrected(
-    posteriors: NDArray[np.float64], prior: NDArray[np.float64], new_prior: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _corrected(posteriors: Floats, prior: Floats, new_prior: Floats) -> Floats:
     """Posteriors for another prior than that of the training items."""
     if np.array_equal(prior, new_prior):
         return posteriors

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from headcount._support.arrays import Floats, Ints
 from headcount._support.parameters import check_choice, check_count, check_fraction, check_share
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Verdicts, check_scores, encode_labels
@@ -57,7 +58,7 @@ class MLPE(Quantifier):
 class _TrainingShares(Aggregation):
     """The training shares for every sample."""
 
-    prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    prior: Floats = field(default_factory=lambda: np.empty(0))
 
     def fit(self, training: Training) -> _TrainingShares:
         return _TrainingShares(training.prior)
@@ -65,7 +66,7 @@ class _TrainingShares(Aggregation):
     def reduction(self) -> tuple[Reduction, ...]:
         return ()
 
-    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+    def solve_reduced(self, reduced: Reduced, sizes: Ints) -> Solution:
         return Solution.closed_form(np.tile(self.prior, (len(sizes), 1)))
 
 
@@ -501,7 +502,7 @@ def _fitted_on_rates(
     )
 
 
-def _rounded_counts(expected: NDArray[np.float64], n: int) -> NDArray[np.int64]:
+def _rounded_counts(expected: Floats, n: int) -> Ints:
     """Whole numbers near the expected ones that sum to n; at least 1 where any is expected."""
     counts = np.maximum(np.floor(expected + 1e-9), expected > 0).astype(np.int64)
     gap = n - int(counts.sum())

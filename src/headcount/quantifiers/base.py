@@ -7,11 +7,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.parameters import check_not_negative
 from headcount.errors import HeadcountError
 from headcount.estimates.estimate import Estimate
@@ -52,8 +53,8 @@ class ShareEstimator(BaseEstimator):
         What `fit` made: model, scorer and training items, for other packages.
     """
 
-    classes_: NDArray[Any]
-    prior_: NDArray[np.float64]
+    classes_: Array
+    prior_: Floats
     fitted_: Fitted
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Fitted:
@@ -97,7 +98,7 @@ class ShareEstimator(BaseEstimator):
         """
         return self._keep(self._fit(X, y, sample_weight, groups))
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Floats:
         """Shares of the classes among the items.
 
         Parameters
@@ -112,7 +113,7 @@ class ShareEstimator(BaseEstimator):
         """
         return self.predict_many(X, None)[0]
 
-    def predict_many(self, X: Any, samples: Any) -> NDArray[np.float64]:
+    def predict_many(self, X: Any, samples: Any) -> Floats:
         """Shares of the classes in many samples of a pool, scored once.
 
         Parameters
@@ -480,7 +481,7 @@ class Quantifier(ShareEstimator):
         return int(self.fitted_.column_fact("n_features_in_"))
 
     @property
-    def feature_names_in_(self) -> NDArray[Any]:
+    def feature_names_in_(self) -> Array:
         """Names of the columns of the training items, if they are a frame."""
         check_is_fitted(self, "fitted_")
         return np.asarray(self.fitted_.column_fact("feature_names_in_"))
@@ -563,7 +564,7 @@ class Quantifier(ShareEstimator):
         items = source.arranged(source.out_of_fold() if needed else None)
         return Training(items, scorer.codes_, len(scorer.classes_), scorer.weights_), source
 
-    def _source(self, classes: NDArray[Any], scorer: Any = None) -> ItemSource:
+    def _source(self, classes: Array, scorer: Any = None) -> ItemSource:
         """Maker of the items that the model takes."""
         return ItemSource(
             method=type(self).__name__,
@@ -611,7 +612,7 @@ class Quantifier(ShareEstimator):
         self,
         source: ItemSource,
         model: Model,
-        prior: NDArray[np.float64],
+        prior: Floats,
         training: Training | None,
         **more: Any,
     ) -> Fitted:
@@ -698,7 +699,7 @@ def labelled_items(
     *,
     allow_nan: bool = False,
     any_shape: bool = False,
-) -> tuple[Training, NDArray[Any]]:
+) -> tuple[Training, Array]:
     """Labelled items as they came, checked, and the classes."""
     X = check_features(X, allow_nan=allow_nan, any_shape=any_shape)
     classes, codes = check_labels(y)
@@ -706,9 +707,7 @@ def labelled_items(
     return weighted_training(X, codes, classes, sample_weight), classes
 
 
-def weighted_training(
-    items: Any, codes: NDArray[np.int64], classes: NDArray[Any], sample_weight: Any
-) -> Training:
+def weighted_training(items: Any, codes: Ints, classes: Array, sample_weight: Any) -> Training:
     """Training items with checked weights."""
     weights = check_weights(sample_weight, len(codes), name="sample_weight")
     class_shares(codes, weights, classes)

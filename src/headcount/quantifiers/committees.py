@@ -8,12 +8,12 @@ from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from headcount import metrics
+from headcount._support.arrays import Array, Floats
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
@@ -50,7 +50,7 @@ class Committee(Model):
     members: Sequence[Fitted]
     input: MemberInput
     combine: str
-    weights: NDArray[np.float64]
+    weights: Floats
 
     def solve(self, items: Any, samples: Samples) -> Solution:
         """Shares of the classes in each sample of the items."""
@@ -89,15 +89,13 @@ def member_items(member: Fitted, items: Any, form: MemberInput) -> Any:
     return items
 
 
-def items_of_posteriors(source: ItemSource, posteriors: NDArray[np.float64]) -> Any:
+def items_of_posteriors(source: ItemSource, posteriors: Floats) -> Any:
     """Posteriors, or the classes with the largest, as a method takes them."""
     takes_labels = source.takes == "labels"
     return source.arranged(posteriors.argmax(axis=1) if takes_labels else posteriors)
 
 
-def combined(
-    solutions: Sequence[Solution], weights: NDArray[np.float64], rule: str
-) -> Solution:
+def combined(solutions: Sequence[Solution], weights: Floats, rule: str) -> Solution:
     """Combine the estimates of M members for each of S samples.
 
     `weights` has the shape (M, S); `rule` is "mean" or "median".
@@ -111,9 +109,7 @@ def combined(
     )
 
 
-def _mean(
-    shares: Sequence[NDArray[np.float64]], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _mean(shares: Sequence[Floats], weights: Floats) -> Floats:
     # Member by member: the last bit of numpy's own sums depends on the number of samples.
     sums = np.zeros_like(shares[0])
     total = np.zeros(len(sums))
@@ -123,9 +119,7 @@ def _mean(
     return np.asarray(sums / total[:, None], dtype=np.float64)
 
 
-def _median(
-    shares: Sequence[NDArray[np.float64]], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _median(shares: Sequence[Floats], weights: Floats) -> Floats:
     """Weighted medians of each class, divided by their sum; the mean if all are zero."""
     values = np.stack(shares)
     order = np.argsort(values, axis=0, kind="stable")
@@ -145,7 +139,7 @@ def _median(
 class Weighting:
     """Rule for the weights of members."""
 
-    given: NDArray[np.float64]
+    given: Floats
     metric: str
     keep: float
     protocol: Any
@@ -171,7 +165,7 @@ class Weighting:
 
     def weights(
         self, members: Sequence[Fitted], items: Sequence[Any], training: Training, seed: int
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Weights of fitted members, with a sum of 1.
 
         `items` has the training items as each member takes them.
@@ -197,7 +191,7 @@ class Weighting:
         return draw_samples(protocol, training.codes, np.arange(training.n_classes))
 
 
-def _checked_weights(weights: Any, n_members: int) -> NDArray[np.float64]:
+def _checked_weights(weights: Any, n_members: int) -> Floats:
     if weights is None:
         return np.ones(n_members)
     numbers = as_numbers(weights, "weights")
@@ -426,9 +420,7 @@ def _paired(quantifier: Any, classifier: Any) -> Quantifier:
     )
 
 
-def _trained(
-    member: Quantifier, training: Training, classes: NDArray[Any], groups: Any
-) -> Quantifier:
+def _trained(member: Quantifier, training: Training, classes: Array, groups: Any) -> Quantifier:
     return member.fit(training.items, classes[training.codes], training.weights, groups)
 
 
@@ -528,11 +520,11 @@ class Mean(Quantifier):
         return _MeanOfMembers(members, weighting, trial_seed)
 
     @property
-    def weights_(self) -> NDArray[np.float64]:
+    def weights_(self) -> Floats:
         """Weights of the quantifiers, with a sum of 1."""
         check_is_fitted(self, "fitted_")
         model: Any = self.fitted_.model
-        weights: NDArray[np.float64] = model.committee.weights
+        weights: Floats = model.committee.weights
         return weights
 
 
@@ -557,6 +549,6 @@ class _MeanOfMembers(Aggregation):
         weights = self.weighting.weights(members, items, training, self.seed)
         return replace(self, committee=Committee(members, "posteriors", "mean", weights))
 
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+    def solve(self, items: Array, samples: Samples) -> Solution:
         assert self.committee is not None
         return self.committee.solve(items, samples)

@@ -10,11 +10,11 @@ from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._support.arrays import Floats, Ints
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_flag
 from headcount.errors import HeadcountError, HeadcountWarning
@@ -139,7 +139,7 @@ class Conditioned(Quantifier):
         scorers = [ScoringPlan(member).scorer() for member in self._unfitted()]
         return scorers[0] if len(equal_scorers(scorers)) == 1 else None
 
-    def _share_prior(self, prior: NDArray[np.float64]) -> Any:
+    def _share_prior(self, prior: Floats) -> Any:
         """Prior distribution of the shares, given those of the training set."""
         return self.prior
 
@@ -272,7 +272,7 @@ class _Joint(Model):
             return None
         return tuple(chain.from_iterable(reductions))
 
-    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+    def solve_reduced(self, reduced: Reduced, sizes: Ints) -> Solution:
         answers, first = [], 0
         for model in self.models:
             stop = first + len(model.reduction() or ())
@@ -305,7 +305,7 @@ class _Points(Model):
     def for_metric(self, metric: str) -> Model:
         return self if metric == self.metric else replace(self, metric=metric)
 
-    def _given(self, solution: Solution, sizes: NDArray[np.int64]) -> Solution:
+    def _given(self, solution: Solution, sizes: Ints) -> Solution:
         points = self.shares.points(solution.prevalence, sizes, self.metric)
         return replace(solution, prevalence=points)
 
@@ -315,7 +315,7 @@ class _Points(Model):
     def reduction(self) -> tuple[Reduction, ...] | None:
         return self.answers.reduction()
 
-    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+    def solve_reduced(self, reduced: Reduced, sizes: Ints) -> Solution:
         return self._given(self.answers.solve_reduced(reduced, sizes), sizes)
 
 
@@ -413,7 +413,7 @@ class AutoQuantifier(Conditioned):
             )
         ]
 
-    def _share_prior(self, prior: NDArray[np.float64]) -> Any:
+    def _share_prior(self, prior: Floats) -> Any:
         if self.prior is not None or not self.ordered:
             return self.prior
         return ordered_shares(prior)
@@ -476,7 +476,7 @@ class AutoQuantifier(Conditioned):
         )
 
 
-def ordered_shares(training: NDArray[np.float64], n: int = 4000) -> NDArray[np.float64]:
+def ordered_shares(training: Floats, n: int = 4000) -> Floats:
     """Shares of ordered classes that are thought possible, as a prior.
 
     Half are the default of `estimate`. For the others, the classes are intervals of a normal

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial import KDTree
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import PredefinedSplit
 from sklearn.utils.parallel import Parallel, delayed
 
 from headcount import metrics
+from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_choice, check_count
 from headcount.errors import HeadcountError
@@ -53,14 +54,14 @@ _BINS = 10
 class MemberSamples:
     """Draws the training samples of members."""
 
-    by_class: Sequence[NDArray[np.int64]]
+    by_class: Sequence[Ints]
     allowed: Sequence[int]
-    codes: NDArray[np.int64]
+    codes: Ints
     size: int
 
     @classmethod
     def checked(
-        cls, training: Training, classes: NDArray[Any], size: Any, halve: bool
+        cls, training: Training, classes: Array, size: Any, halve: bool
     ) -> MemberSamples:
         """Check the size; `halve` leaves half of each class out of every sample."""
         K, codes = training.n_classes, training.codes
@@ -107,10 +108,10 @@ class TrainedMember:
     """Trained member of an ensemble."""
 
     fitted: Fitted
-    target: NDArray[np.float64]
+    target: Floats
     error: float
     items: Any
-    known: NDArray[Any]
+    known: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +120,11 @@ class MemberTraining:
 
     base: Quantifier
     training: Training
-    classes: NDArray[Any]
+    classes: Array
     draws: Samples
     scoring: str | None
     policy: str
-    groups: NDArray[Any] | None = None
+    groups: Array | None = None
 
     @property
     def _learns_from_scores(self) -> bool:
@@ -153,9 +154,7 @@ class MemberTraining:
             error = self._error(number, fitted, items, scored_rows)
         return TrainedMember(fitted, target, error, items, scored_rows)
 
-    def _scored(
-        self, member: Quantifier, rows: NDArray[Any], seed: int
-    ) -> tuple[Any, NDArray[Any], NDArray[Any]]:
+    def _scored(self, member: Quantifier, rows: Array, seed: int) -> tuple[Any, Array, Array]:
         """Scorer of the member, scores of items it was not trained on, and their rows."""
         training, labels = self.training, member._takes() == "labels"
         scorer = member._scorer()
@@ -187,7 +186,7 @@ class MemberTraining:
                 scored_rows, scores = np.flatnonzero(unseen), scores[unseen]
         return scorer, member._source(self.classes).arranged(scores), scored_rows
 
-    def _fold_by_item(self, scorer: Any, rows: NDArray[Any], seed: int) -> None:
+    def _fold_by_item(self, scorer: Any, rows: Array, seed: int) -> None:
         """Set the folds of a scorer so that all copies of an item are in one fold."""
         check_cv(scorer.cv)
         items, place = np.unique(rows, return_inverse=True)
@@ -202,7 +201,7 @@ class MemberTraining:
             number[test] = fold
         scorer.set_params(cv=PredefinedSplit(number[place]))
 
-    def _drawn(self, rows: NDArray[Any]) -> Training:
+    def _drawn(self, rows: Array) -> Training:
         """Items of a sample."""
         items, weights = self.training.items, self.training.weights
         return Training(
@@ -212,7 +211,7 @@ class MemberTraining:
             None if weights is None else weights[rows],
         )
 
-    def _weighted_as(self, rows: NDArray[Any], items: Any, known: NDArray[Any]) -> Training:
+    def _weighted_as(self, rows: Array, items: Any, known: Array) -> Training:
         """Items that are known, weighted so that the classes have the shares of a sample."""
         codes, K = self.training.codes, self.training.n_classes
         weights = self.training.weights
@@ -223,7 +222,7 @@ class MemberTraining:
             items, codes[known], K, weights[known] * (of_sample / of_known)[codes[known]]
         )
 
-    def _error(self, number: int, member: Fitted, items: Any, known: NDArray[Any]) -> float:
+    def _error(self, number: int, member: Fitted, items: Any, known: Array) -> float:
         """Mean error on the known items in the samples of the other members."""
         position = np.full(len(self.training.codes), -1)
         position[known] = np.arange(len(known))
@@ -267,12 +266,8 @@ def scores_by_member(
 
 
 def _matched(
-    member: int,
-    scores: Sequence[NDArray[Any]],
-    known: NDArray[np.bool_],
-    codes: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> NDArray[Any]:
+    member: int, scores: Sequence[Array], known: Bools, codes: Ints, rng: np.random.Generator
+) -> Array:
     """Scores by a member; those of items it was trained on come from similar items."""
     M = len(scores)
     matched = scores[member].copy()
@@ -293,12 +288,12 @@ def _matched(
     return matched
 
 
-def _with_ties_broken(scores: NDArray[Any], rng: np.random.Generator) -> NDArray[np.float64]:
+def _with_ties_broken(scores: Array, rng: np.random.Generator) -> Floats:
     """Scores as points, with one more coordinate that orders equal points at random."""
     return np.column_stack([scores.astype(np.float64), 1e-6 * rng.random(len(scores))])
 
 
-def histograms(items: NDArray[Any], n_classes: int) -> Embedding:
+def histograms(items: Array, n_classes: int) -> Embedding:
     """Histograms of the scores of each class; predicted classes are scores of 0 and 1."""
     if items.ndim == 1:
         items = items[:, None] == np.arange(n_classes)
@@ -498,7 +493,7 @@ class Ensemble(Quantifier):
         training: Training,
         source: ItemSource,
         scoring: str | None,
-        groups: NDArray[Any] | None = None,
+        groups: Array | None = None,
     ) -> Fitted:
         """Draw the samples and train the members.
 
@@ -562,7 +557,7 @@ class Ensemble(Quantifier):
 class _NearestMembers(Committee):
     """For each sample, the members whose training samples are most like it."""
 
-    targets: NDArray[np.float64]
+    targets: Floats
     policy: str
     n_kept: int
 
@@ -584,9 +579,7 @@ class _NearestMembers(Committee):
         return combined(solutions, weights, self.combine)
 
 
-def _score_gaps(
-    items: NDArray[Any], samples: Samples, target: NDArray[np.float64], n_classes: int
-) -> NDArray[np.float64]:
+def _score_gaps(items: Array, samples: Samples, target: Floats, n_classes: int) -> Floats:
     """Squared Hellinger distance of the scores of each sample, summed over the classes."""
     scores = histograms(items, n_classes)
     gaps = []

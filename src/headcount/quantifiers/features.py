@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._support.arrays import Floats, Ints
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_choice, check_count
 from headcount.parts.aggregation import Aggregation, Moments, MomentSolver
@@ -22,8 +23,7 @@ from headcount.samples.samples import Samples
 # Numbers held for a block of pattern shares or of their sample means: 64 MB.
 _BLOCK_NUMBERS = 8_000_000
 
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
+Rows = Ints
 
 
 def _info(title: str, reference: str, *aliases: str) -> MethodInfo:
@@ -93,7 +93,7 @@ class MatchedHistograms(Moments):
         solver = self.solver_of(histograms.fitted.edges)
         return replace(self, representation=histograms, solver=solver, profiles=fitted.profiles)
 
-    def solver_of(self, edges: NDArray[np.int64]) -> MomentSolver:
+    def solver_of(self, edges: Ints) -> MomentSolver:
         """Solver for histograms of features that end at some edges."""
         return self.solver if self.combine == "stacked" else _MeanHellinger(edges)
 
@@ -107,11 +107,11 @@ class _MeanHellinger:
     minimum is lower on both, and gives new weights.
     """
 
-    edges: NDArray[np.int64]
+    edges: Ints
     tol: float = 1e-9
     max_iter: int = 20_000
 
-    def solve(self, profiles: NDArray[np.float64], seen: NDArray[np.float64]) -> Solution:
+    def solve(self, profiles: Floats, seen: Floats) -> Solution:
         squared = Divergence("hellinger")
         start = squared.solve(profiles, seen)
         shares, rounds = start.prevalence.copy(), start.iterations.copy()
@@ -141,12 +141,7 @@ class _MeanHellinger:
         shares = np.where((lower <= objective)[:, None], without, shares)
         return Solution(shares, converged, rounds, np.minimum(lower, objective))
 
-    def _squares(
-        self,
-        profiles: NDArray[np.float64],
-        seen: NDArray[np.float64],
-        shares: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
+    def _squares(self, profiles: Floats, seen: Floats, shares: Floats) -> Floats:
         """Squared distance in each channel. Sums run in the same order for any batch."""
         mixed = sum(share[:, None] * row for share, row in zip(shares.T, profiles, strict=True))
         squares = (np.sqrt(seen) - np.sqrt(mixed)) ** 2
@@ -216,7 +211,7 @@ class MeanOverSubsets(Aggregation):
     """
 
     patterns: FeaturePatterns
-    prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    prior: Floats = field(default_factory=lambda: np.empty(0))
 
     def fit(self, training: Training) -> MeanOverSubsets:
         """Patterns of the training items."""
@@ -245,10 +240,10 @@ class MeanOverSubsets(Aggregation):
 class SubsetVotes:
     """Estimates of the sets of features for each sample, added up."""
 
-    shares: NDArray[np.float64]
-    voters: NDArray[np.float64]
+    shares: Floats
+    voters: Floats
     rounds: NDArray[np.int32]
-    values: NDArray[np.float64]
+    values: Floats
 
     @classmethod
     def none(cls, S: int, K: int) -> SubsetVotes:
@@ -266,7 +261,7 @@ class SubsetVotes:
         self.rounds[batch] = np.maximum(self.rounds[batch], solution.iterations)
         self.values[batch] += np.where(mass > 0, solution.objective, 0)
 
-    def mean(self, otherwise: NDArray[np.float64]) -> Solution:
+    def mean(self, otherwise: Floats) -> Solution:
         """Mean of the votes, or other shares where there is none."""
         voters = np.maximum(self.voters, 1)
         shares = self.shares / voters[:, None]

@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from headcount._support.arrays import Floats, Ints
 from headcount._support.execution import base_seeds
 from headcount.errors import HeadcountError
 from headcount.estimates.backtest import Backtest, LabelledGroups, group_members, run_backtest
@@ -76,10 +77,7 @@ class FromHistory(Quantifier):
     backtest_: Backtest
 
     def __init__(
-        self,
-        quantifier: Quantifier | None = None,
-        *,
-        random_state: Any = None,
+        self, quantifier: Quantifier | None = None, *, random_state: Any = None
     ) -> None:
         self.quantifier = quantifier
         self.random_state = random_state
@@ -153,7 +151,7 @@ class FromHistory(Quantifier):
             history=backtest.history,
         )
 
-    def predict_many(self, X: Any, samples: Any) -> NDArray[np.float64]:
+    def predict_many(self, X: Any, samples: Any) -> Floats:
         """Shares of the classes in many samples of a pool: those of `estimate_many`.
 
         Parameters
@@ -187,7 +185,7 @@ def labelled_groups(
     in_order, members, is_sequence = group_members(groups, len(codes), ordered, names)
     labels = np.asarray(classes)[codes]
 
-    def fit(rows: NDArray[np.int64]) -> Fitted:
+    def fit(rows: Ints) -> Fitted:
         items = X.take(rows) if isinstance(X, Scored | Verdicts) else take_rows(X, rows)
         return clone(quantifier).fit(items, labels[rows]).fitted_
 

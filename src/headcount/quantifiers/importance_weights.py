@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount._kernels.accumulation import weighted_means
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import each_range
 from headcount._support.parameters import check_count, check_not_negative
 from headcount.errors import HeadcountError
@@ -19,8 +19,6 @@ from headcount.parts.solvers import LeastSquares, Solution
 from headcount.parts.training import Dense, Reduced, Reduction, Training
 from headcount.quantifiers.base import AggregativeQuantifier, Quantifier
 from headcount.samples.samples import Samples
-
-Array = NDArray[np.float64]
 
 
 class _WithSoft(Quantifier):
@@ -163,7 +161,7 @@ class _ShrunkWeights(Aggregation):
 
     moments: Moments
     shrinkage: float
-    prior: Array | None = None
+    prior: Floats | None = None
     variance: float = 0.0
     n_training: float = 1.0
 
@@ -185,7 +183,7 @@ class _ShrunkWeights(Aggregation):
     def reduction(self) -> tuple[Reduction, ...] | None:
         return self.moments.reduction()
 
-    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+    def solve_reduced(self, reduced: Reduced, sizes: Ints) -> Solution:
         means = np.asarray(reduced[0])
         # Samples of equal size have the same penalty.
         distinct, which = np.unique(sizes, return_inverse=True)
@@ -197,7 +195,7 @@ class _ShrunkWeights(Aggregation):
         ]
         return _in_order(Solution.concatenate(solutions), order)
 
-    def _solve_alike(self, seen: Array, size: int) -> Solution:
+    def _solve_alike(self, seen: Floats, size: int) -> Solution:
         assert self.prior is not None
         penalty = self.shrinkage * self.variance * (1 / self.n_training + 1 / size)
         root = np.sqrt(penalty * len(self.prior) * self.prior)
@@ -207,7 +205,7 @@ class _ShrunkWeights(Aggregation):
         )
 
 
-def _in_order(solution: Solution, order: NDArray[np.int64]) -> Solution:
+def _in_order(solution: Solution, order: Ints) -> Solution:
     """Results of samples that were solved in the given order, in their original order."""
     place = np.argsort(order)
     return Solution(
@@ -217,8 +215,6 @@ def _in_order(solution: Solution, order: NDArray[np.int64]) -> Solution:
         solution.objective[place],
     )
 
-
-Floats = NDArray[np.float64]
 
 # Shares are not changed in directions in which the classes differ less than this, relative to
 # the largest difference, nor if all are alike.
@@ -281,13 +277,13 @@ class _EfficientMoments(Aggregation):
             self, first=self.first.fit(training), training=replace(training, items=items)
         )
 
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+    def solve(self, items: Array, samples: Samples) -> Solution:
         solution = self.first.solve(items, samples)
         for _ in range(self.steps):
             solution = self._renewed(solution.prevalence, items, samples)
         return replace(solution, iterations=np.full(len(samples), self.steps, np.int32))
 
-    def _renewed(self, shares: Floats, items: NDArray[Any], samples: Samples) -> Solution:
+    def _renewed(self, shares: Floats, items: Array, samples: Samples) -> Solution:
         """Shares by the moments that are efficient for the given ones."""
         training, scores = self.training, np.ascontiguousarray(items, dtype=np.float64)
         S, K = shares.shape

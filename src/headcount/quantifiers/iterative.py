@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount._kernels.iteration import iterate_threshold, label_in_turn
+from headcount._support.arrays import Array, Floats
 from headcount._support.execution import each_range
 from headcount._support.parameters import check_count, check_positive
 from headcount.errors import HeadcountError
@@ -78,7 +78,7 @@ class _MovingThreshold(Aggregation):
     def fit(self, training: Training) -> _MovingThreshold:
         return replace(self, prior=float(training.prior[1]))
 
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+    def solve(self, items: Array, samples: Samples) -> Solution:
         scores = np.ascontiguousarray(items[:, 1])
         positive, changes = np.empty(len(samples)), np.empty(len(samples))
         steps = np.empty(len(samples), np.int32)
@@ -172,7 +172,7 @@ class _SequentialLabels(Aggregation):
 
     threshold: float | None
     soft: bool
-    prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    prior: Floats = field(default_factory=lambda: np.empty(0))
     share: float = 0.0
 
     def fit(self, training: Training) -> _SequentialLabels:
@@ -184,7 +184,7 @@ class _SequentialLabels(Aggregation):
             share = training.class_weights[right].sum() / training.n_classes - 1e-9
         return replace(self, prior=training.prior, share=float(share))
 
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+    def solve(self, items: Array, samples: Samples) -> Solution:
         confidence = items.max(axis=1)
         order = np.argsort(-confidence, kind="stable")
         places = np.empty(len(order), np.int64)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Array, Floats
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import (
     check_bandwidth,
@@ -145,7 +145,7 @@ class _Densities:
     def fit(self, training: Training) -> _Densities:
         return _Densities(self.bandwidth, ClassDensities.of(training, self.bandwidth))
 
-    def ratios(self, items: NDArray[Any]) -> NDArray[np.float64]:
+    def ratios(self, items: Array) -> Floats:
         assert self.fitted is not None
         return self.fitted.ratios(items)
 

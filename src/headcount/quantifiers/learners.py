@@ -7,8 +7,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Array
 from headcount.errors import HeadcountError
 from headcount.learn.multivariate_svc import MultivariateSVC
 from headcount.learn.neighbours import ProportionWeightedKNN
@@ -64,7 +64,7 @@ class Trained(Aggregation):
             training = replace(training, items=labels)
         return Trained(scorer, self.then.fit(training), self.rates)
 
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+    def solve(self, items: Array, samples: Samples) -> Solution:
         """Shares by the predictions for the items."""
         return self.then.solve(self.scorer.labels(items), samples)
 
@@ -84,7 +84,7 @@ class _CrossFitted(Model):
     scorer: Scorer
     then: Aggregation
 
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+    def solve(self, items: Array, samples: Samples) -> Solution:
         labels = self.scorer.fold_labels(items).ravel()
         return self.then.solve(labels, samples.over(len(labels)))
 
@@ -382,9 +382,7 @@ class SVMN(SVMQ):
     """
 
     info: ClassVar = _info(
-        "SVM for the normalised divergence",
-        "Esuli & Sebastiani, DART 2014",
-        "SVM(NKLD)",
+        "SVM for the normalised divergence", "Esuli & Sebastiani, DART 2014", "SVM(NKLD)"
     )
     _loss: ClassVar = "nkld"
 
@@ -407,9 +405,7 @@ class SVMAE(SVMQ):
     """
 
     info: ClassVar = _info(
-        "SVM for the absolute error",
-        "Moreo & Sebastiani, PLoS ONE 17 (2022)",
-        "SVM(AE)",
+        "SVM for the absolute error", "Moreo & Sebastiani, PLoS ONE 17 (2022)", "SVM(AE)"
     )
     _loss: ClassVar = "ae"
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, softmax
 
+from headcount._support.arrays import Array, Floats
 from headcount._support.parameters import (
     check_choice,
     check_count,
@@ -240,7 +240,7 @@ class _DirichletMixture(Mixture):
         return super().fit(training)
 
 
-def _check_concentration(value: Any) -> float | NDArray[np.float64]:
+def _check_concentration(value: Any) -> float | Floats:
     try:
         numbers = np.asarray(value)
     except ValueError:  # rows of different lengths
@@ -264,7 +264,7 @@ class PosteriorRatios:
 
     calibration: str | None = None
     calibrator: Any = None
-    prior: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    prior: Floats = field(default_factory=lambda: np.empty(0))
 
     @classmethod
     def checked(cls, calibration: Any, classifier: Any) -> PosteriorRatios:
@@ -300,7 +300,7 @@ class PosteriorRatios:
         """False for isotonic calibration, which has steps."""
         return self.calibration != "isotonic"
 
-    def ratios(self, items: NDArray[Any]) -> NDArray[np.float64]:
+    def ratios(self, items: Array) -> Floats:
         """Likelihood of each item under each class, each row up to its own factor."""
         if self.calibrator is not None:
             items = self.calibrator.transform(items)
@@ -315,8 +315,6 @@ def _reweights_classes(classifier: Any) -> bool:
         for name, value in classifier.get_params().items()
     )
 
-
-Floats = NDArray[np.float64]
 
 # Strengths of the prior that are compared, each twice the one before.
 _STRENGTHS = 2.0 ** np.arange(13)
@@ -404,11 +402,7 @@ class LearntStrength:
     max_iter: int
 
     def solve(
-        self,
-        ratios: Floats,
-        samples: Samples,
-        prior: Floats,
-        weights: Floats | None = None,
+        self, ratios: Floats, samples: Samples, prior: Floats, weights: Floats | None = None
     ) -> Solution:
         """Shares for each sample.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headcount._kernels.score_order import match_distributions, match_quantiles, quantile_means
+from headcount._support.arrays import Array, Floats
 from headcount._support.execution import each_range
 from headcount._support.parameters import (
     check_choice,
@@ -386,8 +386,8 @@ class QUANTy(AggregativeQuantifier):
 class _OrderedScores(Aggregation):
     """Training scores of the positive class in order, and their weights in each class."""
 
-    centres: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), kw_only=True)
-    masses: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2)), kw_only=True)
+    centres: Floats = field(default_factory=lambda: np.empty(0), kw_only=True)
+    masses: Floats = field(default_factory=lambda: np.empty((0, 2)), kw_only=True)
 
     def fit(self, training: Training) -> Self:
         scores = np.asarray(training.items, dtype=np.float64)[:, 1]
@@ -401,7 +401,7 @@ class _OrderedScores(Aggregation):
 class _MatchedDistributions(_OrderedScores):
     """Share with the least area between distribution functions."""
 
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+    def solve(self, items: Array, samples: Samples) -> Solution:
         scores = np.ascontiguousarray(items[:, 1], dtype=np.float64)
         positive, values = np.empty(len(samples)), np.empty(len(samples))
 
@@ -421,7 +421,7 @@ class _MatchedQuantiles(_OrderedScores):
 
     n_quantiles: int
     tol: float
-    grid: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    grid: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
     def fit(self, training: Training) -> Self:
         fitted, grid = super().fit(training), np.empty((len(_GRID), self.n_quantiles))
@@ -429,7 +429,7 @@ class _MatchedQuantiles(_OrderedScores):
             quantile_means(fitted.centres, fitted.masses, share, row)
         return replace(fitted, grid=grid)
 
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+    def solve(self, items: Array, samples: Samples) -> Solution:
         scores = np.ascontiguousarray(items[:, 1], dtype=np.float64)
         positive, values = np.empty(len(samples)), np.empty(len(samples))
         steps = np.empty(len(samples), np.int32)

@@ -8,10 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._support.arrays import Array, Floats
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.estimates.estimate import Estimate, Intervals
@@ -24,9 +25,6 @@ from headcount.scores.tags import TagScorer, check_tags
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
-
-
-Floats = NDArray[np.float64]
 
 
 class MultiLabel(BaseEstimator):
@@ -265,7 +263,7 @@ class TagEstimate:
     True
     """
 
-    tags: NDArray[Any]
+    tags: Array
     estimates: tuple[Estimate, ...]
 
     def __getitem__(self, tag: Any) -> Estimate:

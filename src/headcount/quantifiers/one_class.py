@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from scipy.special import ndtr, ndtri
 from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._support.arrays import Floats
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import (
     check_choice,
@@ -35,8 +36,6 @@ from headcount.parts.fitted import MethodInfo, pool_samples
 from headcount.parts.training import Binned, Dense, Training
 from headcount.samples.samples import Samples
 from headcount.scores.folds import numeric_space
-
-Floats = NDArray[np.float64]
 
 # Parameters of the Dirichlet distribution of the shares: any share, and often 0 or 1.
 _PRIOR = 0.5

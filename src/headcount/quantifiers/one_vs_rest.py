@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
 from headcount.items.arrays import check_labels
@@ -101,7 +102,7 @@ class OneVsRest(Quantifier):
         return self._takes() == "posteriors" and self.scoring == "shared"
 
 
-def _positive(codes: NDArray[np.int64], j: int, ordered: bool) -> NDArray[np.bool_]:
+def _positive(codes: Ints, j: int, ordered: bool) -> Bools:
     """Items of class j, or of those after it."""
     return np.asarray(codes > j if ordered else codes == j)
 
@@ -119,7 +120,7 @@ class _EachClass(Aggregation):
         fitted = tuple(self.base.fit(problem) for problem in self._parts(training))
         return replace(self, fitted=fitted)
 
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+    def solve(self, items: Array, samples: Samples) -> Solution:
         return self._joined(
             [
                 model.solve(self._view(items, j, len(self.fitted) + self.ordered), samples)
@@ -148,7 +149,7 @@ class _EachClass(Aggregation):
             codes = _positive(training.codes, j, self.ordered).astype(np.int64)
             yield Training(items, codes, 2, training.weights)
 
-    def _view(self, items: NDArray[Any], j: int, K: int) -> NDArray[Any]:
+    def _view(self, items: Array, j: int, K: int) -> Array:
         """Items of the problem of class j of K."""
         if self.input == "features":
             return items
@@ -170,14 +171,14 @@ class _EachClass(Aggregation):
         )
 
 
-def _divided_by_sum(positive: NDArray[np.float64]) -> NDArray[np.float64]:
+def _divided_by_sum(positive: Floats) -> Floats:
     """Shares of the classes, divided by their sum; equal ones if all are zero."""
     total = positive.sum(axis=1, keepdims=True)
     even = np.full_like(positive, 1 / positive.shape[1])
     return np.divide(positive, total, out=even, where=total > 0)
 
 
-def _from_cumulative(upto: NDArray[np.float64]) -> NDArray[np.float64]:
+def _from_cumulative(upto: Floats) -> Floats:
     """Shares of the classes from cumulative ones, which are made to ascend."""
     above = np.maximum.accumulate(upto, axis=1)
     below = np.minimum.accumulate(upto[:, ::-1], axis=1)[:, ::-1]
@@ -228,21 +229,21 @@ class _SeparateScorer(ItemScorer):
         return self.each_[0].n_features_in_
 
     @property
-    def feature_names_in_(self) -> NDArray[Any]:
+    def feature_names_in_(self) -> Array:
         return self.each_[0].feature_names_in_
 
     @property
-    def posteriors_(self) -> NDArray[np.float64]:
+    def posteriors_(self) -> Floats:
         return np.column_stack([scorer.posteriors_[:, 1] for scorer in self.each_])
 
     @property
-    def labels_(self) -> NDArray[np.int64]:
+    def labels_(self) -> Ints:
         return np.column_stack([scorer.labels_ for scorer in self.each_])
 
-    def posteriors(self, X: Any) -> NDArray[np.float64]:
+    def posteriors(self, X: Any) -> Floats:
         return np.column_stack([scorer.posteriors(X)[:, 1] for scorer in self.each_])
 
-    def labels(self, X: Any) -> NDArray[np.int64]:
+    def labels(self, X: Any) -> Ints:
         return np.column_stack([scorer.labels(X) for scorer in self.each_])
 
     @property
@@ -262,10 +263,10 @@ class _SeparateScorer(ItemScorer):
     def fold_judge_(self) -> tuple[Any, ...]:
         return tuple(scorer.fold_judge_ for scorer in self.each_)
 
-    def fold_posteriors(self, X: Any) -> NDArray[np.float64]:
+    def fold_posteriors(self, X: Any) -> Floats:
         F = self.n_folds_
         return np.stack([s.fold_posteriors(X)[:F, :, 1] for s in self.each_], axis=-1)
 
-    def fold_labels(self, X: Any) -> NDArray[np.int64]:
+    def fold_labels(self, X: Any) -> Ints:
         F = self.n_folds_
         return np.stack([s.fold_labels(X)[:F] for s in self.each_], axis=-1)

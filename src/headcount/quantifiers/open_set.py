@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from headcount._support.arrays import Bools, Ints
 from headcount._support.parameters import check_choice, check_count
 from headcount.errors import HeadcountError, warn
 from headcount.estimates.assumption import format_p_value
@@ -24,8 +24,6 @@ from headcount.quantifiers.likelihood import SLD
 from headcount.samples.samples import Samples
 from headcount.scores.novelty import NOVELTIES, NoveltyScorer
 from headcount.scores.scorer import Scorer
-
-Floats = NDArray[np.float64]
 
 # Below this, left-out classes are hardly told from known ones.
 _LEAST_SEPARATION = 0.65
@@ -182,10 +180,10 @@ class _LeftOut(Model):
 
     whole: Model
     without: tuple[Model, ...]
-    source: NDArray[np.int64]
+    source: Ints
 
     @classmethod
-    def of(cls, quantifier: Quantifier, source: NDArray[np.int64]) -> _LeftOut:
+    def of(cls, quantifier: Quantifier, source: Ints) -> _LeftOut:
         training = quantifier.fitted_.training
         assert training is not None
         left_out, classes = np.unique(source[source >= 0], return_inverse=True)
@@ -241,7 +239,7 @@ class _LeftOut(Model):
         )
 
 
-def _subset(training: Training, kept: NDArray[np.bool_]) -> Training:
+def _subset(training: Training, kept: Bools) -> Training:
     """Some of the training items; the unknown ones weigh as much as before."""
     items: Any = training.items
     weights = training.weights

@@ -9,11 +9,11 @@ in another way.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Array, Floats
 from headcount._support.parameters import check_choice, check_count, check_not_negative
 from headcount.parts.aggregation import Aggregation, Mixture, Moments
 from headcount.parts.classifier_outputs import ExpectedClass, PredictedClass
@@ -189,7 +189,7 @@ class RUN(WithSmoothness):
 class _PredictionRates:
     """Rates of the predicted classes in each class, as likelihoods."""
 
-    rates: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    rates: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
     @property
     def smooth(self) -> bool:
@@ -200,7 +200,7 @@ class _PredictionRates:
         predicted = PredictedClass(training.n_classes).embed(np.asarray(training.items))
         return _PredictionRates(training.class_means(predicted))
 
-    def ratios(self, items: NDArray[Any]) -> NDArray[np.float64]:
+    def ratios(self, items: Array) -> Floats:
         return np.ascontiguousarray(self.rates.T[items])
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse, vstack
 from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
+from headcount._support.arrays import Array, Floats
 from headcount._support.execution import base_seeds
 from headcount._support.text import Cell, Table, html_result
 from headcount.estimates.diagnostics import BROKEN_LEVEL
@@ -24,8 +25,6 @@ from headcount.quantifiers.likelihood import SLD
 from headcount.scores.folds import numeric_space
 from headcount.scores.scorer import Scorer
 
-Floats = NDArray[np.float64]
-
 _FOLDS = 5
 
 
@@ -33,7 +32,7 @@ _FOLDS = 5
 class ShiftComparison:
     """Shares under two assumptions about a change, and the evidence. Prints as a table."""
 
-    classes: NDArray[Any]
+    classes: Array
     training: Floats
     prior: Floats
     covariate: Floats
@@ -98,12 +97,7 @@ class ShiftComparison:
 
 
 def compare_shifts(
-    X: Any,
-    y: ArrayLike,
-    X_new: Any,
-    *,
-    classifier: Any = None,
-    random_state: Any = None,
+    X: Any, y: ArrayLike, X_new: Any, *, classifier: Any = None, random_state: Any = None
 ) -> ShiftComparison:
     """Compare prior and covariate shift as explanations of a change since training.
 

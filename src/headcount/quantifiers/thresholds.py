@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import PPoly
 from scipy.special import expit, logit, ndtr
 
 from headcount._kernels.thresholds import median_sweep
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import each_range
 from headcount._support.parameters import check_choice, check_count, check_flag
 from headcount.errors import HeadcountError
@@ -224,7 +224,7 @@ class _MedianSweep(Aggregation):
     decimals: int | None
     even: bool = False
     rates: Rates | None = None
-    places: NDArray[np.int64] | None = None
+    places: Ints | None = None
 
     def fit(self, training: Training) -> _MedianSweep:
         rates = rates_by_threshold(training, self.decimals, "even" if self.even else "scores")
@@ -238,7 +238,7 @@ class _MedianSweep(Aggregation):
             places = np.array([np.abs(spread).argmax()])
         return replace(self, rates=rates, places=places)
 
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+    def solve(self, items: Array, samples: Samples) -> Solution:
         rates, places = self.rates, self.places
         assert rates is not None
         assert places is not None
@@ -259,8 +259,6 @@ class _MedianSweep(Aggregation):
         positive = np.clip(positive, 0, 1)
         return Solution.closed_form(np.column_stack([1 - positive, positive]))
 
-
-Array = NDArray[np.float64]
 
 # Largest log-odds: beyond one in a billion they are rounding.
 _LARGEST = np.log(1e9)
@@ -359,7 +357,7 @@ class _MeanOverThresholds(Aggregation):
         ]
         return replace(fitted, sweep=_plan(means, np.sqrt(squares), self.p_delta))
 
-    def embed(self, items: NDArray[Any]) -> Dense:
+    def embed(self, items: Array) -> Dense:
         """Contribution of each item."""
         if self.sweep is None:
             return Dense((items[:, 1:] > items[:, :1]).astype(np.float64))
@@ -368,16 +366,16 @@ class _MeanOverThresholds(Aggregation):
     def reduction(self) -> tuple[Reduction, ...]:
         return (MeanOf(self),)
 
-    def solve_reduced(self, reduced: Reduced, sizes: NDArray[np.int64]) -> Solution:
+    def solve_reduced(self, reduced: Reduced, sizes: Ints) -> Solution:
         (means,) = reduced
         positive = np.clip(np.asarray(means)[:, 0], 0, 1)
         return Solution.closed_form(np.column_stack([1 - positive, positive]))
 
-    def _scores(self, items: Array) -> Array:
+    def _scores(self, items: Floats) -> Floats:
         return np.clip(_log_odds(items), self.lowest, self.highest)
 
 
-def _log_odds(items: Array) -> Array:
+def _log_odds(items: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         logs = np.log(items)
     return np.asarray(logs[:, 1] - logs[:, 0])
@@ -393,13 +391,13 @@ class _Sweep:
     integral: PPoly
     start: float
 
-    def contributions(self, scores: Array) -> Array:
+    def contributions(self, scores: Floats) -> Floats:
         """Contributions of items, whose mean is the estimate."""
         reached = self.integral(np.clip(self.sign * scores, self.left, self.right))
         return np.asarray((reached - self.start) / (self.right - self.left))
 
 
-def _plan(means: Array, sds: Array, p_delta: float | None) -> _Sweep | None:
+def _plan(means: Floats, sds: Floats, p_delta: float | None) -> _Sweep | None:
     """Range of thresholds and integral over it; None if the rates do not differ."""
     sign = 1.0 if means[1] >= means[0] else -1.0
     extent = abs(means[1] - means[0]) + sds.max()
@@ -427,18 +425,18 @@ def _plan(means: Array, sds: Array, p_delta: float | None) -> _Sweep | None:
 class _Rates:
     """Rates at any threshold, for normal scores; the second class lies higher."""
 
-    means: Array
-    sds: Array
+    means: Floats
+    sds: Floats
 
-    def above(self, j: int, t: Array | float) -> Array:
+    def above(self, j: int, t: Floats | float) -> Floats:
         """Share of class j with a score above t."""
         return np.asarray(ndtr((self.means[j] - t) / self.sds[j]))
 
-    def spread(self, t: Array | float) -> Array:
+    def spread(self, t: Floats | float) -> Floats:
         """True less false positive rate."""
         return self.above(1, t) - self.above(0, t)
 
-    def relative(self, j: int, t: Array | float) -> Array:
+    def relative(self, j: int, t: Floats | float) -> Floats:
         """Share of class j above t, over the spread."""
         return self.above(j, t) / self.spread(t)
 
@@ -452,7 +450,7 @@ class _Rates:
         root = np.sqrt((gap / (s0 * s1)) ** 2 - 2 * (s0**-2 - s1**-2) * np.log(s0 / s1))
         return float(self.means[0] - 2 * level / (slope + root)) if root > 0 else 0.0
 
-    def barriers(self, peak: float, levels: Array) -> tuple[Array, Array]:
+    def barriers(self, peak: float, levels: Floats) -> tuple[Floats, Floats]:
         """Thresholds left and right of the peak at which the spread falls below each level."""
         ends = []
         for beyond in ((self.means - 40 * self.sds).min(), (self.means + 40 * self.sds).max()):
@@ -465,7 +463,7 @@ class _Rates:
             ends.append(inside)
         return ends[0], ends[1]
 
-    def edges(self, left: Array, right: Array) -> Array:
+    def edges(self, left: Floats, right: Floats) -> Floats:
         """Edges of pieces on which polynomials approximate functions of the rates.
 
         Pieces are short compared with the standard deviations and with the distance to where
@@ -480,7 +478,7 @@ class _Rates:
         return np.concatenate([[first], inner, [last]])
 
 
-def _antiderivative(edges: Array, function: Callable[[Array], Array]) -> PPoly:
+def _antiderivative(edges: Floats, function: Callable[[Floats], Floats]) -> PPoly:
     """Integral of a smooth function from the first edge on."""
     widths = np.diff(edges)[:, None]
     values = function(edges[:-1, None] + widths * _NODES)
@@ -490,8 +488,8 @@ def _antiderivative(edges: Array, function: Callable[[Array], Array]) -> PPoly:
 
 
 def _variances(
-    rates: _Rates, edges: Array, integral: PPoly, left: Array, right: Array
-) -> Array:
+    rates: _Rates, edges: Floats, integral: PPoly, left: Floats, right: Floats
+) -> Floats:
     """Variance of the contribution of an item, for each range, with equally frequent classes.
 
     The variance of the estimate is this divided by the number of items. It is linear in the
@@ -502,8 +500,8 @@ def _variances(
 
 
 def _class_variances(
-    rates: _Rates, j: int, edges: Array, integral: PPoly, left: Array, right: Array
-) -> Array:
+    rates: _Rates, j: int, edges: Floats, integral: PPoly, left: Floats, right: Floats
+) -> Floats:
     """With H the integral from `left` on: E H = int F / D, and E H^2 = int 2 H F / D."""
     first = _antiderivative(edges, lambda t: rates.relative(j, t))
     second = _antiderivative(edges, lambda t: integral(t) * rates.relative(j, t))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup, escape
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Floats
 from headcount._support.text import percent
 
 # Width of what is stretched, in its own units.
@@ -379,12 +379,7 @@ def _group_labels(rows: Sequence[Row], scale: _Scale, most: int) -> list[Markup]
 
 
 def histogram_chart(
-    name: str,
-    edges: NDArray[np.float64],
-    own: NDArray[np.float64],
-    sample: NDArray[np.float64],
-    mixture: NDArray[np.float64],
-    n_items: int,
+    name: str, edges: Floats, own: Floats, sample: Floats, mixture: Floats, n_items: int
 ) -> Markup:
     """Scores of a class: bars for the sample; a line, with its noise, for the fitted mixture.
 
@@ -401,7 +396,7 @@ def histogram_chart(
         height = _HISTOGRAM - _BELOW - _ABOVE
         return float(_HISTOGRAM - _BELOW - height * np.sqrt(share / top))
 
-    def steps(shares: NDArray[np.float64]) -> list[tuple[float, float]]:
+    def steps(shares: Floats) -> list[tuple[float, float]]:
         ends = WIDTH * edges
         return [
             (float(x), y(float(share)))

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincinv
 
 from headcount._kernels.stratified_draws import draw_items
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import (
     RandomState,
     base_seeds,
@@ -50,7 +51,7 @@ def grid_length(n_steps: int, n_classes: int) -> int:
     return comb(n_steps + n_classes - 1, n_classes - 1)
 
 
-def grid_shares(n_steps: int, n_classes: int) -> NDArray[np.float64]:
+def grid_shares(n_steps: int, n_classes: int) -> Floats:
     """Points of the grid, from all in the first class to all in the last."""
     # Stars and bars: each point is a row of n_steps stars, separated by K - 1 bars.
     n_places, n_bars = n_steps + n_classes - 1, n_classes - 1
@@ -61,15 +62,13 @@ def grid_shares(n_steps: int, n_classes: int) -> NDArray[np.float64]:
     return stars[::-1] / n_steps
 
 
-def uniform_shares(base: int, rows: NDArray[np.int64], n_classes: int) -> NDArray[np.float64]:
+def uniform_shares(base: int, rows: Ints, n_classes: int) -> Floats:
     """Draw uniformly from the simplex: the gaps between sorted uniforms (Kraemer)."""
     cuts = np.sort(uniforms(base, rows, n_classes - 1), axis=1)
     return np.diff(cuts, axis=1, prepend=0.0, append=1.0)
 
 
-def dirichlet_shares(
-    base: int, rows: NDArray[np.int64], alpha: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def dirichlet_shares(base: int, rows: Ints, alpha: Floats) -> Floats:
     """Draw from a Dirichlet distribution by inverting gamma distributions.
 
     In logarithms, and through gamma(a) = gamma(a + 1) * U ** (1 / a), because with a
@@ -79,14 +78,12 @@ def dirichlet_shares(
     numbers = uniforms(base, rows, 2 * n_classes)
     logs = np.log(gammaincinv(alpha + 1, numbers[:, :n_classes]))
     logs += np.log(numbers[:, n_classes:]) / alpha
-    shares: NDArray[np.float64] = np.exp(logs - logs.max(axis=1, keepdims=True))
+    shares: Floats = np.exp(logs - logs.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
     return shares
 
 
-def nearest_counts(
-    shares: NDArray[np.float64], sizes: NDArray[np.int64], rows: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def nearest_counts(shares: Floats, sizes: Ints, rows: Ints) -> Ints:
     """Round ``shares * sizes`` to counts that sum to ``sizes``, by largest remainder.
 
     Ties are broken by a fixed hash of the row's number in ``rows`` and the class. No class
@@ -119,7 +116,7 @@ class TargetShares:
 
     n_rows: int
     repeats: int
-    shares: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None
+    shares: Callable[[Ints], Floats] | None
 
     @property
     def n_samples(self) -> int:
@@ -131,12 +128,7 @@ class Plan:
     """Pool, shares, sizes and seed, which together determine every sample."""
 
     def __init__(
-        self,
-        classes: NDArray[Any],
-        codes: NDArray[np.int64],
-        target: TargetShares,
-        sizes: NDArray[np.int64],
-        seed: int,
+        self, classes: Array, codes: Ints, target: TargetShares, sizes: Ints, seed: int
     ) -> None:
         if len(codes) > _LARGEST_POOL:
             raise HeadcountError(
@@ -175,9 +167,7 @@ class Plan:
         each_range(work, len(numbers), grain=1 + worth * len(numbers) // len(indices))
         return self._with_prevalence(indices, offsets, counts)
 
-    def _counts(
-        self, numbers: NDArray[np.int64], sizes: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def _counts(self, numbers: Ints, sizes: Ints) -> Ints:
         if self.target.shares is None:
             return np.ascontiguousarray(sizes[:, None])
         rows = numbers // self.target.repeats
@@ -192,10 +182,7 @@ class Plan:
         return counts
 
     def _with_prevalence(
-        self,
-        indices: NDArray[np.integer[Any]],
-        offsets: NDArray[np.int64],
-        counts: NDArray[np.int64],
+        self, indices: NDArray[np.integer[Any]], offsets: Ints, counts: Ints
     ) -> Samples:
         if self.target.shares is None:
             bare = Samples.unchecked(indices, offsets, len(self.codes))
@@ -508,7 +495,7 @@ class Dirichlet(_DrawingProtocol):
         alpha = self._checked_alpha(n_classes)
         return TargetShares(n_samples, 1, lambda rows: dirichlet_shares(seed, rows, alpha))
 
-    def _checked_alpha(self, n_classes: int) -> NDArray[np.float64]:
+    def _checked_alpha(self, n_classes: int) -> Floats:
         try:
             alpha = np.asarray(self.alpha, dtype=np.float64)
         except (TypeError, ValueError):
@@ -589,7 +576,7 @@ def _check_step(step: Any) -> int:
     raise HeadcountError(f"step is {step!r}; it must divide 1, as 0.05, 0.1 and 0.25 do.")
 
 
-def _check_sizes(size: Any, n_samples: int) -> NDArray[np.int64]:
+def _check_sizes(size: Any, n_samples: int) -> Ints:
     if np.ndim(size) == 0:
         return np.broadcast_to(np.int64(check_count("size", size)), n_samples)
     advice = f"pass one whole number, or one for each of the {n_samples:,} samples"

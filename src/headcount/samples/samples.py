@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headcount._kernels.accumulation import count_codes
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import each_range
 from headcount._support.parameters import check_count
 from headcount.errors import HeadcountError
@@ -36,7 +37,7 @@ def check_integers(values: Any, name: str, *, advice: str) -> NDArray[np.integer
     return array.astype(np.int64) if array.dtype == np.uint64 else array
 
 
-def check_offsets(offsets: Any, n_indices: int) -> NDArray[np.int64]:
+def check_offsets(offsets: Any, n_indices: int) -> Ints:
     """Return a copy of ``offsets`` that divides ``n_indices`` indices into samples."""
     advice = "pass the start of each sample in indices, and the end of the last one"
     bounds = check_integers(offsets, "offsets", advice=advice).astype(np.int64)
@@ -63,9 +64,7 @@ def check_offsets(offsets: Any, n_indices: int) -> NDArray[np.int64]:
     return bounds
 
 
-def check_within(
-    indices: NDArray[np.integer[Any]], offsets: NDArray[np.int64], n_pool: int
-) -> None:
+def check_within(indices: NDArray[np.integer[Any]], offsets: Ints, n_pool: int) -> None:
     """Refuse indices outside the pool."""
     if indices.min() >= 0 and indices.max() < n_pool:
         return
@@ -93,7 +92,7 @@ def check_codes(codes: Any, n_codes: int) -> NDArray[np.integer[Any]]:
 
 def check_prevalence(
     prevalence: ArrayLike | None, classes: ArrayLike | None, n_samples: int
-) -> tuple[NDArray[np.float64] | None, NDArray[Any] | None]:
+) -> tuple[Floats | None, Array | None]:
     """Return copies of the shares and the classes, with shapes that agree."""
     names = None if classes is None else np.array(classes)
     if names is not None and names.ndim != 1:
@@ -113,7 +112,7 @@ def check_prevalence(
     return shares, names
 
 
-def check_share_rows(shares: Any, *, name: str) -> NDArray[np.float64]:
+def check_share_rows(shares: Any, *, name: str) -> Floats:
     """Return ``shares`` as a new (S, K) array with rows that sum to 1."""
     try:
         rows = np.array(shares, dtype=np.float64, order="C")
@@ -198,10 +197,10 @@ class Samples:
     """
 
     indices: NDArray[np.integer[Any]]
-    offsets: NDArray[np.int64]
+    offsets: Ints
     n_pool: int
-    prevalence: NDArray[np.float64] | None
-    classes: NDArray[Any] | None
+    prevalence: Floats | None
+    classes: Array | None
     copies: int
 
     def __init__(
@@ -224,10 +223,10 @@ class Samples:
     def _store(
         self,
         indices: NDArray[np.integer[Any]],
-        offsets: NDArray[np.int64],
+        offsets: Ints,
         n_pool: int,
-        prevalence: NDArray[np.float64] | None,
-        classes: NDArray[Any] | None,
+        prevalence: Floats | None,
+        classes: Array | None,
         copies: int = 1,
     ) -> None:
         for array in (indices, offsets, prevalence, classes):
@@ -246,10 +245,10 @@ class Samples:
     def unchecked(
         cls,
         indices: NDArray[np.integer[Any]],
-        offsets: NDArray[np.int64],
+        offsets: Ints,
         n_pool: int,
-        prevalence: NDArray[np.float64] | None = None,
-        classes: NDArray[Any] | None = None,
+        prevalence: Floats | None = None,
+        classes: Array | None = None,
         copies: int = 1,
     ) -> Samples:
         """Make samples from arrays known to be valid, without checks or copies."""
@@ -338,12 +337,12 @@ class Samples:
         return cls.unchecked(items, check_offsets(offsets, len(items)), len(items))
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Number of rows in each sample."""
         return np.diff(self.offsets)
 
     @property
-    def n_items(self) -> NDArray[np.int64]:
+    def n_items(self) -> Ints:
         """Number of items in each sample. An item may have several rows."""
         return self.sizes // self.copies
 
@@ -357,7 +356,7 @@ class Samples:
     def __getitem__(self, key: int) -> NDArray[np.integer[Any]]: ...
 
     @overload
-    def __getitem__(self, key: slice | Sequence[int] | NDArray[Any]) -> Samples: ...
+    def __getitem__(self, key: slice | Sequence[int] | Array) -> Samples: ...
 
     def __getitem__(self, key: Any) -> NDArray[np.integer[Any]] | Samples:
         if isinstance(key, int | np.integer):
@@ -382,7 +381,7 @@ class Samples:
             self.copies,
         )
 
-    def _pick(self, numbers: NDArray[np.int64]) -> Samples:
+    def _pick(self, numbers: Ints) -> Samples:
         sizes = self.sizes[numbers]
         offsets = np.concatenate(([0], np.cumsum(sizes)))
         shifts = self.offsets[numbers] - offsets[:-1]
@@ -494,7 +493,7 @@ class Samples:
             classes=self.classes,
         )
 
-    def prevalence_of(self, codes: ArrayLike, n_codes: int) -> NDArray[np.float64]:
+    def prevalence_of(self, codes: ArrayLike, n_codes: int) -> Floats:
         """Compute the share of each code in each sample.
 
         Parameters
@@ -593,7 +592,7 @@ def index_dtype(n_pool: int) -> np.dtype[Any]:
 
 def sort_by_code(
     codes: NDArray[np.integer[Any]], n_codes: int
-) -> tuple[NDArray[np.integer[Any]], NDArray[np.int64]]:
+) -> tuple[NDArray[np.integer[Any]], Ints]:
     """Return the items sorted by code, in order, and the start of each code."""
     # Integers of sixteen bits are sorted in linear time.
     narrow = codes.astype(np.int16) if n_codes < 2**15 else codes

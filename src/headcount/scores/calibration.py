@@ -14,11 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import block_diag, cho_factor, cho_solve
 from scipy.special import log_softmax, softmax
 from sklearn.isotonic import IsotonicRegression
 
+from headcount._support.arrays import Floats, Ints
 from headcount.errors import HeadcountError, HeadcountWarning, warn
 from headcount.items.arrays import as_numbers, check_scores, check_weights
 
@@ -31,12 +32,12 @@ _MIN_DECREASE = 1e-14
 class Scaling:
     """Slopes and biases of the logits, one per class."""
 
-    slopes: NDArray[np.float64]
-    biases: NDArray[np.float64]
+    slopes: Floats
+    biases: Floats
 
-    def posteriors(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def posteriors(self, values: Floats) -> Floats:
         """Turn values, one column per class, into posteriors."""
-        scaled: NDArray[np.float64] = softmax(values * self.slopes + self.biases, axis=1)
+        scaled: Floats = softmax(values * self.slopes + self.biases, axis=1)
         return scaled
 
 
@@ -47,24 +48,22 @@ class _LogLoss:
     ``targets`` are class probabilities and the positive ``weights`` sum to 1.
     """
 
-    values: NDArray[np.float64]
-    targets: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    tie: NDArray[np.float64]
-    identity: NDArray[np.float64]
+    values: Floats
+    targets: Floats
+    weights: Floats
+    tie: Floats
+    identity: Floats
 
-    def logits(self, free: NDArray[np.float64]) -> NDArray[np.float64]:
+    def logits(self, free: Floats) -> Floats:
         slopes, biases = np.split(self.tie @ free, 2)
         return self.values * slopes + biases
 
-    def loss(self, free: NDArray[np.float64]) -> float:
+    def loss(self, free: Floats) -> float:
         losses = -np.einsum("ik,ik->i", self.targets, log_softmax(self.logits(free), axis=1))
         moved = free - self.identity
         return float(self.weights @ losses + 0.5 * _RIDGE * moved @ moved)
 
-    def derivatives(
-        self, free: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def derivatives(self, free: Floats) -> tuple[Floats, Floats]:
         """Gradient with the ridge, Hessian without it."""
         weighted = softmax(self.logits(free), axis=1) * self.weights[:, None]
         residual = weighted - self.targets * self.weights[:, None]
@@ -85,12 +84,7 @@ class _LogLoss:
 
 
 def fit_scaling(
-    values: NDArray[np.float64],
-    targets: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    *,
-    one_slope: bool,
-    with_bias: bool,
+    values: Floats, targets: Floats, weights: Floats, *, one_slope: bool, with_bias: bool
 ) -> Scaling:
     """Fit slopes (one for all classes, or one per class) and biases (or none) by log-loss."""
     n_classes = values.shape[1]
@@ -108,19 +102,19 @@ def fit_scaling(
     return Scaling(slopes, biases)
 
 
-def _tie(n_classes: int, one_slope: bool, with_bias: bool) -> NDArray[np.float64]:
+def _tie(n_classes: int, one_slope: bool, with_bias: bool) -> Floats:
     slopes = np.ones((n_classes, 1)) if one_slope else np.eye(n_classes)
     biases = np.eye(n_classes) if with_bias else np.empty((n_classes, 0))
-    tie: NDArray[np.float64] = block_diag(slopes, biases)
+    tie: Floats = block_diag(slopes, biases)
     return tie
 
 
-def _identity(n_classes: int, one_slope: bool, with_bias: bool) -> NDArray[np.float64]:
+def _identity(n_classes: int, one_slope: bool, with_bias: bool) -> Floats:
     slopes = np.ones(1 if one_slope else n_classes)
     return np.concatenate([slopes, np.zeros(n_classes if with_bias else 0)])
 
 
-def _minimise(problem: _LogLoss) -> NDArray[np.float64]:
+def _minimise(problem: _LogLoss) -> Floats:
     # From zero, where all posteriors are equal and the curvature is at its best.
     free = np.zeros_like(problem.identity)
     loss = problem.loss(free)
@@ -141,7 +135,7 @@ def _minimise(problem: _LogLoss) -> NDArray[np.float64]:
     return free
 
 
-def _warn_if_open(problem: _LogLoss, free: NDArray[np.float64]) -> None:
+def _warn_if_open(problem: _LogLoss, free: Floats) -> None:
     """Warn if the ridge, not the data, stopped the fit in some direction."""
     curvatures, directions = np.linalg.eigh(problem.derivatives(free)[1])
     moved = np.abs(directions.T @ (free - problem.identity))
@@ -156,7 +150,7 @@ def _warn_if_open(problem: _LogLoss, free: NDArray[np.float64]) -> None:
 _LOWEST_FLOOR, _HIGHEST_FLOOR = 1e-12, 1e-3
 
 
-_Rule = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+_Rule = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -167,7 +161,7 @@ class Calibrator:
     n_classes: int  # how many columns the scores have
     rule: _Rule  # function from a checked table of scores to calibrated ones
 
-    def transform(self, scores: ArrayLike) -> NDArray[np.float64]:
+    def transform(self, scores: ArrayLike) -> Floats:
         """Calibrate posteriors."""
         return self.rule(check_scores(scores, self.n_classes))
 
@@ -202,20 +196,18 @@ def fit_calibrator(
     return Calibrator(chosen, n_classes, _FITTERS[chosen](*items))
 
 
-def smoothed_targets(
-    codes: NDArray[np.int64], weights: NDArray[np.float64], n_classes: int
-) -> NDArray[np.float64]:
+def smoothed_targets(codes: Ints, weights: Floats, n_classes: int) -> Floats:
     """One-hot labels softened as Platt did: as if a class had one more item of each class.
 
     For two classes (n_k + 1) / (n_k + 2) for the own class and 1 / (n_k + 2) for the other.
     """
     counts = np.bincount(codes, weights=weights, minlength=n_classes)
     by_class = (np.diag(counts) + 1.0) / (counts + n_classes)[:, None]
-    targets: NDArray[np.float64] = by_class[codes]
+    targets: Floats = by_class[codes]
     return targets
 
 
-def _unchanged(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def _unchanged(scores: Floats) -> Floats:
     return scores
 
 
@@ -224,7 +216,7 @@ class _ScaledLogs:
     scaling: Scaling
     floor: float
 
-    def __call__(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __call__(self, scores: Floats) -> Floats:
         return self.scaling.posteriors(np.log(np.maximum(scores, self.floor)))
 
 
@@ -232,10 +224,10 @@ class _ScaledLogs:
 class _Monotone:
     """A monotone piecewise linear function of the second of two posteriors."""
 
-    knots: NDArray[np.float64]
-    heights: NDArray[np.float64]
+    knots: Floats
+    heights: Floats
 
-    def __call__(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __call__(self, scores: Floats) -> Floats:
         second = np.interp(scores[:, 1], self.knots, self.heights)
         return np.column_stack([1.0 - second, second])
 
@@ -246,21 +238,16 @@ class _OneVsRest:
 
     rules: tuple[_Rule, ...]
 
-    def __call__(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __call__(self, scores: Floats) -> Floats:
         columns = [rule(_against_rest(scores, k))[:, 1] for k, rule in enumerate(self.rules)]
         return _divide_by_sums(np.column_stack(columns))
 
 
-_Fitter = Callable[
-    [NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]],
-    _Rule,
-]
+_Fitter = Callable[[Floats, Ints, Floats], _Rule]
 
 
 def _scaling_fitter(*, one_slope: bool, with_bias: bool, smoothed: bool = False) -> _Fitter:
-    def fit(
-        scores: NDArray[np.float64], codes: NDArray[np.int64], weights: NDArray[np.float64]
-    ) -> _Rule:
+    def fit(scores: Floats, codes: Ints, weights: Floats) -> _Rule:
         n_classes = scores.shape[1]
         floor = _floor(scores)
         targets = (
@@ -276,9 +263,7 @@ def _scaling_fitter(*, one_slope: bool, with_bias: bool, smoothed: bool = False)
 
 
 def _one_vs_rest(fit_binary: _Fitter) -> _Fitter:
-    def fit(
-        scores: NDArray[np.float64], codes: NDArray[np.int64], weights: NDArray[np.float64]
-    ) -> _Rule:
+    def fit(scores: Floats, codes: Ints, weights: Floats) -> _Rule:
         if scores.shape[1] == 2:
             return fit_binary(scores, codes, weights)
         rules = (
@@ -290,9 +275,7 @@ def _one_vs_rest(fit_binary: _Fitter) -> _Fitter:
     return fit
 
 
-def _fit_isotonic(
-    scores: NDArray[np.float64], codes: NDArray[np.int64], weights: NDArray[np.float64]
-) -> _Rule:
+def _fit_isotonic(scores: Floats, codes: Ints, weights: Floats) -> _Rule:
     monotone = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
     monotone.fit(scores[:, 1], codes.astype(np.float64), sample_weight=weights)
     return _Monotone(monotone.X_thresholds_, monotone.y_thresholds_)
@@ -320,9 +303,7 @@ _ADVANTAGE = 3.0
 _ITEMS_PER_PARAMETER = 50
 
 
-def _choose(
-    scores: NDArray[np.float64], codes: NDArray[np.int64], weights: NDArray[np.float64]
-) -> str:
+def _choose(scores: Floats, codes: Ints, weights: Floats) -> str:
     """The calibration with the least cross-validated log-loss, or a simpler one as good.
 
     The simplest one is chosen whose loss exceeds the least by less than three standard
@@ -361,7 +342,7 @@ def _choose(
     raise AssertionError("the calibration with the least loss is among the choices")
 
 
-def _folds(scores: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _folds(scores: Floats, codes: Ints) -> Ints:
     """Fold of each item: in turn along the items of a class, sorted by their scores.
 
     Neither the order of the items nor that of the classes makes a difference.
@@ -376,13 +357,10 @@ def _folds(scores: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.
     return folds
 
 
-CALIBRATIONS: tuple[str, ...] = (
-    "auto",
-    *(name for name in _FITTERS if name != "none"),
-)
+CALIBRATIONS: tuple[str, ...] = ("auto", *(name for name in _FITTERS if name != "none"))
 
 
-def _floor(scores: NDArray[np.float64]) -> float:
+def _floor(scores: Floats) -> float:
     """Return what to take for a posterior of zero.
 
     A neighbour or tree vote of zero means little less than the smallest vote there is, while
@@ -392,20 +370,20 @@ def _floor(scores: NDArray[np.float64]) -> float:
     return float(np.clip(smallest, _LOWEST_FLOOR, _HIGHEST_FLOOR))
 
 
-def _against_rest(scores: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+def _against_rest(scores: Floats, k: int) -> Floats:
     # The others summed, as 1 - p has no digits left where p is nearly 1.
     remainder = np.delete(scores, k, axis=1).sum(axis=1)
     return np.column_stack([remainder, scores[:, k]])
 
 
-def _divide_by_sums(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+def _divide_by_sums(columns: Floats) -> Floats:
     shares = np.full_like(columns, 1.0 / columns.shape[1])
     sums = columns.sum(axis=1, keepdims=True)
     np.divide(columns, sums, out=shares, where=sums > 0)
     return shares
 
 
-def _check_codes(codes: ArrayLike, n_rows: int, n_classes: int) -> NDArray[np.int64]:
+def _check_codes(codes: ArrayLike, n_rows: int, n_classes: int) -> Ints:
     array = np.asarray(codes)
     if array.dtype.kind not in "iu" or array.shape != (n_rows,):
         raise HeadcountError(

@@ -28,6 +28,7 @@ from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_obje
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import base_seeds
 from headcount.errors import HeadcountError, warn
 from headcount.items.arrays import as_numbers, check_scores, encode_labels, take_rows
@@ -76,14 +77,14 @@ def last_step(model: Any, X: Any) -> tuple[Any, Any]:
         return model[-1], model[:-1].transform(X)
 
 
-def predict_codes(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
+def predict_codes(model: Any, X: Any, classes: Array) -> Ints:
     """Return the labels of the classifier's own ``predict``, as codes."""
     with calling(f"predict of {_name(model)}"):
         predicted = model.predict(X)
     return encode_labels(predicted, name=f"predict of {_name(model)}", classes=classes)[1]
 
 
-def score(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+def score(model: Any, X: Any, classes: Array) -> Floats:
     """Return posteriors or, if there are none, decision values, one column per class.
 
     A class the model was not trained on has a posterior of zero. Of two classes, decision
@@ -110,7 +111,7 @@ class DecisionScaling:
     spread: float
     scaling: Scaling
 
-    def posteriors(self, decisions: NDArray[np.float64]) -> NDArray[np.float64]:
+    def posteriors(self, decisions: Floats) -> Floats:
         """Turn decision values, one column per class, into posteriors."""
         with np.errstate(all="ignore"):
             posteriors = self.scaling.posteriors(decisions / self.spread)
@@ -132,9 +133,7 @@ class DecisionScaling:
         return self
 
 
-def fit_decisions(
-    decisions: NDArray[np.float64], codes: NDArray[np.int64], weights: NDArray[np.float64]
-) -> DecisionScaling:
+def fit_decisions(decisions: Floats, codes: Ints, weights: Floats) -> DecisionScaling:
     """Learn posteriors from decision values, which are best out-of-fold.
 
     Two classes: Platt's sigmoid. More: one multinomial logistic model, in which every
@@ -155,7 +154,7 @@ def fit_decisions(
     return DecisionScaling(spread, scaling)
 
 
-def _decision_values(model: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+def _decision_values(model: Any, X: Any, classes: Array) -> Floats:
     name = f"decision_function of {_name(model)}"
     with calling(name):
         values = np.asarray(model.decision_function(X), dtype=np.float64)
@@ -182,7 +181,7 @@ def _decides_by_pairs(model: Any) -> bool:
     )
 
 
-def _columns(model: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
+def _columns(model: Any, classes: Array) -> Ints:
     """Position among the classes of each column of the model."""
     model_classes = getattr(model, "classes_", classes)
     return encode_labels(model_classes, name=f"classes_ of {_name(model)}", classes=classes)[1]
@@ -316,11 +315,7 @@ def is_single_split(cv: Any) -> bool:
 
 
 def held_out_split(
-    cv: Any,
-    codes: NDArray[np.int64],
-    classes: NDArray[Any],
-    random_state: Any,
-    groups: NDArray[Any] | None = None,
+    cv: Any, codes: Ints, classes: Array, random_state: Any, groups: Array | None = None
 ) -> Fold | None:
     """Rows to train on and rows held out; None if `cv` means folds."""
     if is_single_split(cv):
@@ -343,7 +338,7 @@ def held_out_split(
 
 
 def _stratified_part(
-    share: float, codes: NDArray[np.int64], random_state: Any, groups: NDArray[Any] | None
+    share: float, codes: Ints, random_state: Any, groups: Array | None
 ) -> Fold:
     """Rows without and with a share of the items of every class; whole groups."""
     if groups is not None:
@@ -367,12 +362,7 @@ def _is_list_of_splits(cv: Any) -> bool:
 
 
 def make_folds(
-    cv: Any,
-    X: Any,
-    codes: NDArray[np.int64],
-    classes: NDArray[Any],
-    random_state: Any,
-    groups: NDArray[Any] | None = None,
+    cv: Any, X: Any, codes: Ints, classes: Array, random_state: Any, groups: Array | None = None
 ) -> list[Fold] | None:
     """Split the rows into (train, test) folds; ``None`` if a class is too small to split."""
     if isinstance(cv, int | np.integer):
@@ -390,10 +380,10 @@ def make_folds(
 def make_tag_folds(
     cv: Any,
     X: Any,
-    indicators: NDArray[np.int64],
+    indicators: Ints,
     tags: Sequence[Any],
     random_state: Any,
-    groups: NDArray[Any] | None = None,
+    groups: Array | None = None,
 ) -> list[Fold]:
     """Split the rows into (train, test) folds that serve several tags at once."""
     if not isinstance(cv, int | np.integer):
@@ -427,11 +417,8 @@ def make_tag_folds(
 
 
 def _stratified_by_tags(
-    n_folds: int,
-    indicators: NDArray[np.int64],
-    units: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
+    n_folds: int, indicators: Ints, units: Ints, rng: np.random.Generator
+) -> Ints:
     """Fold of each unit: the rarest tag first, each unit to the fold that lacks it most."""
     n_units = int(units.max()) + 1
     # Of a tag that most items have, those without it are the rare ones.
@@ -453,7 +440,7 @@ def _stratified_by_tags(
     return fold
 
 
-def _one_sided(folds: list[Fold], indicators: NDArray[np.int64]) -> int | None:
+def _one_sided(folds: list[Fold], indicators: Ints) -> int | None:
     """Number of a tag that all or no items of a training fold have; None if there is none."""
     for train, _ in folds:
         share = indicators[train].mean(axis=0)
@@ -463,7 +450,7 @@ def _one_sided(folds: list[Fold], indicators: NDArray[np.int64]) -> int | None:
 
 
 def _stratified(
-    n_folds: int, codes: NDArray[np.int64], classes: NDArray[Any], random_state: Any
+    n_folds: int, codes: Ints, classes: Array, random_state: Any
 ) -> list[Fold] | None:
     counts = np.bincount(codes, minlength=len(classes))
     smallest = int(counts.min())
@@ -495,7 +482,7 @@ def _seed(random_state: Any) -> Any:
     return random_state
 
 
-def _splits(cv: Any, X: Any, y: NDArray[Any], groups: NDArray[Any] | None) -> list[Any]:
+def _splits(cv: Any, X: Any, y: Array, groups: Array | None) -> list[Any]:
     try:
         return list(cv.split(X, y) if groups is None else cv.split(X, y, groups))
     except ValueError as error:  # what scikit-learn raises, such as for missing groups
@@ -531,9 +518,7 @@ def _check_tested_once(folds: list[Fold], n_rows: int) -> None:
         )
 
 
-def _check_all_classes(
-    folds: list[Fold], codes: NDArray[np.int64], classes: NDArray[Any]
-) -> None:
+def _check_all_classes(folds: list[Fold], codes: Ints, classes: Array) -> None:
     for number, (train, _) in enumerate(folds):
         counts = np.bincount(codes[train], minlength=len(classes))
         if not counts.all():
@@ -543,7 +528,7 @@ def _check_all_classes(
             )
 
 
-def one_fold_each(by_folds: NDArray[Any]) -> NDArray[Any]:
+def one_fold_each(by_folds: Array) -> Array:
     """Scores of items, each by the classifier of one fold, as training items are scored."""
     n_folds, n = by_folds.shape[:2]
     fold = np.random.default_rng(0).integers(n_folds, size=n)
@@ -575,9 +560,9 @@ class CrossFits:
         self,
         classifier: Any,
         X: Any,
-        classes: NDArray[Any],
-        codes: NDArray[np.int64],
-        weights: NDArray[np.float64] | None,
+        classes: Array,
+        codes: Ints,
+        weights: Floats | None,
         make_folds: Callable[[], list[Fold] | None],
     ) -> None:
         self.classifier, self.X, self.targets = classifier, X, classes
@@ -664,7 +649,7 @@ class CrossFits:
             yield self._fit_clone(train), test
 
 
-def _check_frozen(classifier: Any, classes: NDArray[Any]) -> None:
+def _check_frozen(classifier: Any, classes: Array) -> None:
     try:
         check_is_fitted(classifier)
     except NotFittedError:

@@ -32,7 +32,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-Floats = NDArray[Any]
+from headcount._support.arrays import Array, Floats, Ints
 
 # Bound on the error of coefficients, and on twice that of posteriors, at scikit-learn's tol.
 _ERROR, _TOL = 1e-6, 1e-4
@@ -82,7 +82,7 @@ class Items:
             return self
         return Items(X.astype(np.float32), self.intercept)
 
-    def outputs(self, theta: Floats) -> Floats:
+    def outputs(self, theta: Array) -> Array:
         """Outputs of the items."""
         d, flat = self.n_features, theta.reshape(-1, theta.shape[-1])
         if issparse(self.matrix):
@@ -94,7 +94,7 @@ class Items:
             outputs += flat[:, d:]
         return outputs.reshape(*theta.shape[:2], -1)
 
-    def totals(self, values: Floats) -> Floats:
+    def totals(self, values: Array) -> Array:
         """Sums over the items of their columns times values of shape (F, m, n)."""
         d, flat = self.n_features, values.reshape(-1, values.shape[-1])
         totals = np.empty((len(flat), d + self.intercept), values.dtype)
@@ -114,7 +114,7 @@ class Preconditioner:
     inverted by Cholesky factors, or by the diagonal alone.
     """
 
-    def __init__(self, items: Items, curvature: Floats, size: float) -> None:
+    def __init__(self, items: Items, curvature: Array, size: float) -> None:
         X, d = items.matrix, items.n_features
         self.intercept, self.size = items.intercept, size
         curvature = curvature.astype(X.dtype)
@@ -122,7 +122,7 @@ class Preconditioner:
         self.means = np.zeros((len(curvature), d), X.dtype)
         if self.intercept:
             self.means = items.totals(curvature[None])[0, :, :d] / self.totals
-        self.factors: list[Floats] = []
+        self.factors: list[Array] = []
         if issparse(X) or d > _MAX_FACTORED:
             squares = X.power(2) if issparse(X) else X**2
             diagonal = (squares.T @ curvature.T).T - self.totals * self.means**2
@@ -135,7 +135,7 @@ class Preconditioner:
                 )
             ]
 
-    def __call__(self, gradients: Floats) -> Floats:
+    def __call__(self, gradients: Array) -> Array:
         """Product with gradients."""
         d, alike = self.means.shape[1], len(self.means) == 1
         product = gradients.copy() if alike else _contrasts(gradients)
@@ -157,12 +157,12 @@ class Preconditioner:
         return product if alike else _contrasts(product)
 
 
-def _contrasts(theta: Floats) -> Floats:
+def _contrasts(theta: Array) -> Array:
     """Coefficients without what is common to all classes, which changes no posterior."""
     return theta - theta.mean(axis=1, keepdims=True)
 
 
-def _factor(block: Floats) -> Floats:
+def _factor(block: Array) -> Array:
     """Cholesky factor of a block with the penalty, or more of it for rounding."""
     block = block.astype(np.float64)
     diagonal = block.diagonal().copy()
@@ -178,16 +178,16 @@ def _factor(block: Floats) -> Floats:
 class Minimum:
     """Coefficients that minimise objectives."""
 
-    theta: Floats  # coefficients
+    theta: Array  # coefficients
     n_steps: int  # steps of Newton's method
     preconditioner: Preconditioner  # the last one, for similar objectives
 
 
 def minimise(
     items: Items,
-    target: Floats,
-    weights: Floats,
-    start: Floats,
+    target: Array,
+    weights: Array,
+    start: Array,
     *,
     tol: float = _TOL,
     preconditioner: Preconditioner | None = None,
@@ -209,13 +209,13 @@ def minimise(
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    theta: Floats
-    outputs: Floats
-    posteriors: Floats
+    theta: Array
+    outputs: Array
+    posteriors: Array
 
 
 class _Minimiser:
-    def __init__(self, items: Items, target: Floats, weights: Floats, tol: float) -> None:
+    def __init__(self, items: Items, target: Array, weights: Array, tol: float) -> None:
         self.items, self.target, self.weights = items, target, weights[:, None]
         self.d = items.n_features
         self.n_products = 0
@@ -227,7 +227,7 @@ class _Minimiser:
         self.light = items
         self.light_weights = self.weights.astype(items.matrix.dtype, copy=False)
 
-    def run(self, start: Floats, preconditioner: Preconditioner | None) -> Minimum | None:
+    def run(self, start: Array, preconditioner: Preconditioner | None) -> Minimum | None:
         at = self._point(start)
         precondition = preconditioner or self._preconditioner(at, np.inf, by_output=False)
         before, smallest, n_before = np.full(len(start), np.inf), np.zeros(len(start)), 0
@@ -257,11 +257,11 @@ class _Minimiser:
             before = size
         return None
 
-    def _point(self, theta: Floats) -> _Point:
+    def _point(self, theta: Array) -> _Point:
         outputs = self.items.outputs(theta)
         return _Point(theta, outputs, _posteriors(outputs))
 
-    def _gradient(self, at: _Point) -> Floats:
+    def _gradient(self, at: _Point) -> Array:
         gradient = self.items.totals((at.posteriors - self.target) * self.weights)
         gradient[..., : self.d] += at.theta[..., : self.d]
         return gradient
@@ -285,11 +285,11 @@ class _Minimiser:
     def _step(
         self,
         at: _Point,
-        gradient: Floats,
-        steep: Floats,
+        gradient: Array,
+        steep: Array,
         precondition: Preconditioner,
-        tolerance: Floats,
-    ) -> tuple[Floats, Floats, Floats]:
+        tolerance: Array,
+    ) -> tuple[Array, Array, Array]:
         """Conjugate gradients, until only a part of the gradient is left.
 
         Returns the change of the coefficients, that of the outputs, and the smallest
@@ -328,7 +328,7 @@ class _Minimiser:
         smallest = np.linalg.eigvalsh(_tridiagonal(np.array(lengths), np.array(ratios)))[:, 0]
         return change, moved, smallest.clip(1e-6)
 
-    def _moved(self, at: _Point, gradient: Floats, change: Floats, outputs: Floats) -> _Point:
+    def _moved(self, at: _Point, gradient: Array, change: Array, outputs: Array) -> _Point:
         """Point after a step, which is shortened where it goes too far."""
         slope, length = _dots(gradient, change), np.ones(len(change))
         features = change[..., : self.d]
@@ -346,7 +346,7 @@ class _Minimiser:
         return _Point(theta, moved, posteriors)
 
 
-def _posteriors(outputs: Floats) -> Floats:
+def _posteriors(outputs: Array) -> Array:
     if outputs.shape[1] == 1:
         return (1 + np.tanh(outputs / 2)) / 2
     scores = outputs - outputs.max(axis=1, keepdims=True)
@@ -355,7 +355,7 @@ def _posteriors(outputs: Floats) -> Floats:
     return scores
 
 
-def _changes(posteriors: Floats, outputs: Floats) -> Floats:
+def _changes(posteriors: Array, outputs: Array) -> Array:
     """Change of the posteriors, to first order, with a change of the outputs."""
     changes = posteriors * outputs
     if outputs.shape[1] == 1:
@@ -364,22 +364,22 @@ def _changes(posteriors: Floats, outputs: Floats) -> Floats:
     return changes
 
 
-def _dots(a: Floats, b: Floats) -> Floats:
+def _dots(a: Array, b: Array) -> Array:
     """Inner products, one per objective."""
     return np.einsum("fmp,fmp->f", a, b).astype(np.float64)
 
 
-def _each(values: Floats) -> Floats:
+def _each(values: Array) -> Array:
     """Values of the objectives, to multiply their coefficients or outputs with."""
     return values[:, None, None]
 
 
-def _ratio(a: Floats, b: Floats) -> Floats:
+def _ratio(a: Array, b: Array) -> Array:
     """Ratios of positive numbers, 1 where rounding has left none."""
     return np.divide(a, b, out=np.ones_like(a), where=(a > 0) & (b > 0))
 
 
-def _tridiagonal(lengths: Floats, ratios: Floats) -> Floats:
+def _tridiagonal(lengths: Array, ratios: Array) -> Array:
     """Preconditioned Hessian in the basis of the conjugate gradients' residuals."""
     k, n_models = lengths.shape
     matrix = np.zeros((n_models, k, k))
@@ -431,10 +431,10 @@ def is_supported(classifier: Any) -> bool:
 def cross_fit(
     classifier: LogisticRegression,
     X: Any,
-    classes: NDArray[Any],
-    codes: NDArray[np.int64],
+    classes: Array,
+    codes: Ints,
     trains: Sequence[NDArray[np.intp]],
-    sample_weight: Floats | None = None,
+    sample_weight: Array | None = None,
 ) -> list[LogisticRegression | None]:
     """Fit a supported classifier on all items, and on each of several training folds.
 
@@ -484,9 +484,7 @@ def cross_fit(
     return models
 
 
-def stacked_posteriors(
-    models: Sequence[Any], X: Any, classes: NDArray[Any]
-) -> NDArray[np.float64] | None:
+def stacked_posteriors(models: Sequence[Any], X: Any, classes: Array) -> Floats | None:
     """Posteriors by several logistic regressions, whose coefficients are multiplied at once.
 
     >>> from sklearn.datasets import make_classification
@@ -525,7 +523,7 @@ def stacked_posteriors(
     return posteriors
 
 
-def _logistic(scores: Floats) -> Floats:
+def _logistic(scores: Array) -> Array:
     """Logistic function, in place."""
     np.negative(scores, out=scores)
     with np.errstate(over="ignore"):
@@ -534,7 +532,7 @@ def _logistic(scores: Floats) -> Floats:
     return np.divide(1.0, scores, out=scores)
 
 
-def _is_plain(model: Any, classes: NDArray[Any]) -> bool:
+def _is_plain(model: Any, classes: Array) -> bool:
     """True if posteriors are the logistic function or the softmax of linear functions."""
     return (
         type(model) is LogisticRegression
@@ -545,14 +543,14 @@ def _is_plain(model: Any, classes: NDArray[Any]) -> bool:
     )
 
 
-def _without_features(totals: Floats) -> Floats:
+def _without_features(totals: Array) -> Array:
     """Intercepts of the best model without features, given the total weight of each class."""
     logs = np.log(totals)
     return logs[1:] - logs[:1] if len(logs) == 2 else logs - logs.mean()
 
 
 def _minima(
-    items: Items, target: Floats, weights: Floats, guess: Floats, tol: float
+    items: Items, target: Array, weights: Array, guess: Array, tol: float
 ) -> list[Minimum | None]:
     """Minimum for the first weights, then those for the others, together or one by one."""
     first = minimise(items, target, weights[:1], guess, tol=tol)

@@ -20,13 +20,12 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import base_seeds
 from headcount.errors import HeadcountError
 from headcount.items.arrays import check_labels, check_lengths, count_rows, take_rows
 from headcount.scores.folds import Fold, check_cv, make_folds, numeric_space
 from headcount.scores.scorer import ItemScorer, Scorer
-
-Floats = NDArray[np.float64]
 
 NOVELTIES = ("both", "scores", "distance")
 """Signs of items that belong to no known class."""
@@ -54,12 +53,7 @@ class NoveltyScorer(ItemScorer):
     """
 
     def __init__(
-        self,
-        scorer: Scorer,
-        *,
-        novelty: str = "both",
-        other: Any = "other",
-        held_out: int = 6,
+        self, scorer: Scorer, *, novelty: str = "both", other: Any = "other", held_out: int = 6
     ) -> None:
         self.scorer = scorer
         self.novelty = novelty
@@ -135,7 +129,7 @@ class NoveltyScorer(ItemScorer):
             signs[test] = _signs(posteriors[test], near, model, items, posteriors.shape[1])
         return signs
 
-    def _check(self, classes: NDArray[Any]) -> None:
+    def _check(self, classes: Array) -> None:
         if isinstance(self.scorer.classifier, FrozenEstimator):
             raise HeadcountError(
                 "classifier is frozen, but it must be trained without some classes to learn "
@@ -163,7 +157,7 @@ class NoveltyScorer(ItemScorer):
     def _without(
         self,
         X: Any,
-        codes: NDArray[np.int64],
+        codes: Ints,
         train: NDArray[np.intp],
         j: int,
         K: int,
@@ -233,12 +227,12 @@ class NoveltyScorer(ItemScorer):
         return self.fitted_.n_features_in_
 
     @property
-    def feature_names_in_(self) -> NDArray[Any]:
+    def feature_names_in_(self) -> Array:
         """Names of the columns of the frame that the scorer was fitted on."""
         return self.fitted_.feature_names_in_
 
     @property
-    def labels_(self) -> NDArray[np.int64]:
+    def labels_(self) -> Ints:
         """Classes with the highest out-of-fold posteriors of the training items."""
         return self.posteriors_.argmax(axis=1)
 
@@ -260,11 +254,11 @@ class NoveltyScorer(ItemScorer):
             ]
         )
 
-    def labels(self, X: Any) -> NDArray[np.int64]:
+    def labels(self, X: Any) -> Ints:
         """Predict the classes of items."""
         return self.posteriors(X).argmax(axis=1)
 
-    def fold_labels(self, X: Any) -> NDArray[np.int64]:
+    def fold_labels(self, X: Any) -> Ints:
         """Predict the classes of items by the classifier of every fold."""
         return self.fold_posteriors(X).argmax(axis=2)
 
@@ -331,7 +325,7 @@ def _signs(
     return signs
 
 
-def _with_other(classes: NDArray[Any], other: Any) -> NDArray[Any]:
+def _with_other(classes: Array, other: Any) -> Array:
     """Names of the classes, with the further one at the end."""
     names = np.array([*classes.tolist(), other])
     if names.tolist() == [*classes.tolist(), other]:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.parameters import check_random_state
 from headcount.errors import HeadcountError
 from headcount.items.arrays import (
@@ -54,9 +55,9 @@ from headcount.scores.logistic import stacked_posteriors
 class ItemScorer(BaseEstimator):
     """Base of estimators that score items: once fitted, they have these attributes."""
 
-    classes_: NDArray[Any]
-    codes_: NDArray[np.int64]
-    weights_: NDArray[np.float64] | None
+    classes_: Array
+    codes_: Ints
+    weights_: Floats | None
 
 
 class Scorer(ItemScorer):
@@ -221,8 +222,8 @@ class Scorer(ItemScorer):
         self.classifier_ = fits.whole(with_folds=out_of_fold and split is None)
         self._targets = fits.targets
         self._scaling: DecisionScaling | None = None
-        self._posteriors: NDArray[np.float64] | None = None
-        self._labels: NDArray[np.int64] | None = None
+        self._posteriors: Floats | None = None
+        self._labels: Ints | None = None
         self._fold_models: list[Any] | None = None
         if out_of_fold or (posteriors and output_of(self.classifier_) == "decisions"):
             crossed = fits.crossed() if split is None else [(self.classifier_, slice(None))]
@@ -233,10 +234,10 @@ class Scorer(ItemScorer):
         self,
         classifier: Any,
         X: Any,
-        weights: NDArray[np.float64],
+        weights: Floats,
         train: NDArray[np.intp],
         held_out: NDArray[np.intp],
-    ) -> tuple[Any, NDArray[np.float64], CrossFits]:
+    ) -> tuple[Any, Floats, CrossFits]:
         """Items that are held out, which alone are learnt from, and a fit on the others."""
         codes, with_weights = self.codes_, self.weights_ is not None
         fits = CrossFits(
@@ -265,11 +266,11 @@ class Scorer(ItemScorer):
             ),
         )
 
-    def _score(self, model: Any, X: Any) -> NDArray[np.float64]:
+    def _score(self, model: Any, X: Any) -> Floats:
         """Posteriors or decision values of items by one model."""
         return score(model, X, self._targets)
 
-    def _predict(self, model: Any, X: Any) -> NDArray[np.int64]:
+    def _predict(self, model: Any, X: Any) -> Ints:
         """Predicted classes of items by one model."""
         return predict_codes(model, X, self._targets)
 
@@ -338,7 +339,7 @@ class Scorer(ItemScorer):
         scorer._set_judges()
         return scorer
 
-    def posteriors(self, X: Any) -> NDArray[np.float64]:
+    def posteriors(self, X: Any) -> Floats:
         """Score items.
 
         Parameters
@@ -382,7 +383,7 @@ class Scorer(ItemScorer):
         )
         return replace(by_all, folds=tuple(folds))
 
-    def fold_posteriors(self, X: Any) -> NDArray[np.float64]:
+    def fold_posteriors(self, X: Any) -> Floats:
         """Score items by the classifier of every fold.
 
         The training items were scored by these classifiers, not by the one that was trained
@@ -411,7 +412,7 @@ class Scorer(ItemScorer):
             scores = [self._scaling.posteriors(decisions) for decisions in scores]
         return np.stack(scores)
 
-    def fold_labels(self, X: Any) -> NDArray[np.int64]:
+    def fold_labels(self, X: Any) -> Ints:
         """Predict the classes of items by the classifier of every fold.
 
         Parameters
@@ -446,7 +447,7 @@ class Scorer(ItemScorer):
         check_is_fitted(self, "classifier_")
         return 0 if self._fold_models is None else len(self._fold_models)
 
-    def labels(self, X: Any) -> NDArray[np.int64]:
+    def labels(self, X: Any) -> Ints:
         """Predict the classes of items by the classifier's own ``predict``.
 
         Parameters
@@ -463,14 +464,14 @@ class Scorer(ItemScorer):
         return self._predict(self.classifier_, self.check_items(X))
 
     @property
-    def posteriors_(self) -> NDArray[np.float64]:
+    def posteriors_(self) -> Floats:
         """Out-of-fold posteriors of the training items."""
         check_is_fitted(self, "classifier_")
         self._require_scores()
         return made_by_fit(self._posteriors, "posteriors_")
 
     @property
-    def labels_(self) -> NDArray[np.int64]:
+    def labels_(self) -> Ints:
         """Out-of-fold predictions of the training items, as positions in ``classes_``."""
         check_is_fitted(self, "classifier_")
         return made_by_fit(self._labels, "labels_")
@@ -500,7 +501,7 @@ class Scorer(ItemScorer):
         return self._shape[0]
 
     @property
-    def feature_names_in_(self) -> NDArray[Any]:
+    def feature_names_in_(self) -> Array:
         """Names of the columns of the frame that the scorer was fitted on."""
         check_is_fitted(self, "classifier_")
         if self._names is None:
@@ -508,7 +509,7 @@ class Scorer(ItemScorer):
         return self._names
 
     def _score_training_items(
-        self, crossed: Iterable[Crossed], X: Any, weights: NDArray[np.float64]
+        self, crossed: Iterable[Crossed], X: Any, weights: Floats
     ) -> None:
         output = output_of(self.classifier_)
         labels = np.empty(len(self.codes_), dtype=np.int64)
@@ -587,7 +588,7 @@ class ScoredPool:
 
     def __init__(self, X: Any) -> None:
         self.X = X
-        self._made: dict[tuple[str, str], NDArray[Any]] = {}
+        self._made: dict[tuple[str, str], Array] = {}
         # The judges are kept so that no other object can come to have their identity.
         self._names: dict[int, tuple[Any, str]] = {}
 
@@ -599,25 +600,23 @@ class ScoredPool:
         """Number of times that the items were scored."""
         return len(self._made)
 
-    def posteriors(self, scorer: Any) -> NDArray[np.float64]:
+    def posteriors(self, scorer: Any) -> Floats:
         """`scorer.posteriors` of the items."""
         return self._remembered("posteriors", scorer.judge_, scorer.posteriors)
 
-    def labels(self, scorer: Any) -> NDArray[np.int64]:
+    def labels(self, scorer: Any) -> Ints:
         """`scorer.labels` of the items."""
         return self._remembered("labels", scorer.judge_, scorer.labels)
 
-    def fold_posteriors(self, scorer: Any) -> NDArray[np.float64]:
+    def fold_posteriors(self, scorer: Any) -> Floats:
         """`scorer.fold_posteriors` of the items."""
         return self._remembered("posteriors", scorer.fold_judge_, scorer.fold_posteriors)
 
-    def fold_labels(self, scorer: Any) -> NDArray[np.int64]:
+    def fold_labels(self, scorer: Any) -> Ints:
         """`scorer.fold_labels` of the items."""
         return self._remembered("labels", scorer.fold_judge_, scorer.fold_labels)
 
-    def _remembered(
-        self, kind: str, judge: Any, make: Callable[[Any], NDArray[Any]]
-    ) -> NDArray[Any]:
+    def _remembered(self, kind: str, judge: Any, make: Callable[[Any], Array]) -> Array:
         key = (kind, self._name(judge))
         if key not in self._made:
             scores = make(self.X)

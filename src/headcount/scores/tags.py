@@ -17,6 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, as_narwhals, as_numbers, check_lengths, take_rows
 from headcount.scores.folds import CrossFits, check_cv, make_tag_folds, output_of
@@ -25,7 +26,7 @@ from headcount.scores.scorer import Scorer
 _Rows = NDArray[np.intp] | slice
 
 
-def check_tags(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def check_tags(y: Any) -> tuple[Array, Ints]:
     """Check indicators of tags, one column per tag.
 
     >>> import polars as pl
@@ -94,7 +95,7 @@ class TagScorer:
     def fit(
         self,
         X: Any,
-        indicators: NDArray[np.int64],
+        indicators: Ints,
         tags: Sequence[Any],
         sample_weight: ArrayLike | None = None,
         *,
@@ -224,10 +225,10 @@ class _SharingScorer(Scorer):
     def _last_step(self, model: Any, X: Any) -> tuple[Any, Any]:
         return super()._last_step(*X.by(model) if isinstance(X, _Transformed) else (model, X))
 
-    def _score(self, model: Any, X: Any) -> NDArray[np.float64]:
+    def _score(self, model: Any, X: Any) -> Floats:
         return super()._score(*X.by(model) if isinstance(X, _Transformed) else (model, X))
 
-    def _predict(self, model: Any, X: Any) -> NDArray[np.int64]:
+    def _predict(self, model: Any, X: Any) -> Ints:
         return super()._predict(*X.by(model) if isinstance(X, _Transformed) else (model, X))
 
     def check_items(self, X: Any) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headcount._kernels.stratified_draws import draw_items
+from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import RandomState, base_seeds, each_range, stream_seeds
 from headcount._support.parameters import check_count, check_flag, check_fraction
 from headcount._support.text import html_result
@@ -32,16 +33,16 @@ class PoolPart:
     """Items of the pool, cell by cell. Those of cell ``j`` lie between two ``bounds``."""
 
     items: NDArray[np.integer[Any]]
-    bounds: NDArray[np.int64]
+    bounds: Ints
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Number of items in each cell."""
         return np.diff(self.bounds)
 
     def draw(
-        self, counts: NDArray[np.int64], seeds: NDArray[np.uint64]
-    ) -> tuple[NDArray[np.integer[Any]], NDArray[np.int64]]:
+        self, counts: Ints, seeds: NDArray[np.uint64]
+    ) -> tuple[NDArray[np.integer[Any]], Ints]:
         """Draw ``counts[i, j]`` items of cell ``j`` for sample ``i``; returns indices, offsets.
 
         Items are drawn without replacement, except from cells that have too few.
@@ -71,12 +72,12 @@ class Cells:
     describes each cell. ``classes`` are the classes of the items.
     """
 
-    codes: NDArray[np.int64]
+    codes: Ints
     names: tuple[str, ...]
-    classes: NDArray[Any]
+    classes: Array
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Number of items in each cell."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.names))
 
@@ -104,11 +105,11 @@ class Side:
     there, and ``columns`` the settings of each kind, for tables.
     """
 
-    counts: NDArray[np.int64]
-    labels: NDArray[np.int64]
-    columns: dict[str, NDArray[Any]]
+    counts: Ints
+    labels: Ints
+    columns: dict[str, Array]
 
-    def prevalence(self, n_classes: int) -> NDArray[np.float64]:
+    def prevalence(self, n_classes: int) -> Floats:
         """Return the (D, K) shares of the classes, exactly as they are drawn."""
         counts = [(self.counts * (self.labels == k)).sum(axis=1) for k in range(n_classes)]
         return np.stack(counts, axis=1) / self.counts.sum(axis=1, keepdims=True)
@@ -125,12 +126,12 @@ class Design:
 
     train: Side
     test: Side
-    degree: NDArray[np.float64]
-    pairs: NDArray[np.bool_]
+    degree: Floats
+    pairs: Bools
     nested: bool = False
 
 
-def counts_near(shares: NDArray[np.float64], size: int) -> NDArray[np.int64]:
+def counts_near(shares: Floats, size: int) -> Ints:
     """Round rows of shares to counts that sum to ``size``."""
     return nearest_counts(shares, np.full(len(shares), size), np.arange(len(shares)))
 
@@ -175,7 +176,7 @@ def check_enough(
     )
 
 
-def check_numbers(name: str, values: Any) -> NDArray[np.float64]:
+def check_numbers(name: str, values: Any) -> Floats:
     """A non-empty sequence of distinct finite numbers."""
     try:
         numbers = np.array(values, dtype=np.float64)
@@ -190,9 +191,7 @@ def check_numbers(name: str, values: Any) -> NDArray[np.float64]:
     return numbers
 
 
-def check_shares(
-    name: str, values: Any, *, least: float = 0.0, most: float = 1.0
-) -> NDArray[np.float64]:
+def check_shares(name: str, values: Any, *, least: float = 0.0, most: float = 1.0) -> Floats:
     """A non-empty sequence of distinct shares from ``least`` to ``most``."""
     shares = check_numbers(name, values)
     outside = (shares < least) | (shares > most)
@@ -215,9 +214,7 @@ def check_lengths(**columns: Any) -> None:
             )
 
 
-def read_ratings(
-    ratings: ArrayLike | None, protocol: str
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def read_ratings(ratings: ArrayLike | None, protocol: str) -> tuple[Array, Ints]:
     """Return the distinct ratings, sorted, and the position of each item's rating."""
     if ratings is None:
         raise HeadcountError(
@@ -233,7 +230,7 @@ def read_ratings(
     return values, codes
 
 
-def cut(values: NDArray[Any], cut_point: float, name: str) -> NDArray[np.int64]:
+def cut(values: Array, cut_point: float, name: str) -> Ints:
     """Return 1 for ratings above a cut point, 0 for those below, -1 for those equal to it."""
     codes = np.where(values == cut_point, -1, (values > cut_point).astype(np.int64))
     if not ((codes == 0).any() and (codes == 1).any()):
@@ -244,7 +241,7 @@ def cut(values: NDArray[Any], cut_point: float, name: str) -> NDArray[np.int64]:
     return codes
 
 
-def read_labels(y: ArrayLike | None, protocol: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def read_labels(y: ArrayLike | None, protocol: str) -> tuple[Array, Ints]:
     """Return the classes, at least two, and the codes of the items."""
     if y is None:
         raise HeadcountError(f"{protocol} needs labels: pass y.")
@@ -259,7 +256,7 @@ def read_labels(y: ArrayLike | None, protocol: str) -> tuple[NDArray[Any], NDArr
 
 def read_classes(
     y: ArrayLike | None, ratings: ArrayLike | None, cut_point: Any, protocol: str
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+) -> tuple[Array, Ints]:
     """Return classes and codes of labels, or of ratings split in two (-1 at the cut)."""
     if y is not None:
         return read_labels(y, protocol)
@@ -275,7 +272,7 @@ def read_classes(
 
 def read_two_groups(
     groups: ArrayLike | None, categories: Any, protocol: str
-) -> tuple[list[Any], NDArray[np.int64]]:
+) -> tuple[list[Any], Ints]:
     """Return the two groups, and 0 or 1 for each item, or -1 for other groups."""
     if groups is None:
         raise HeadcountError(
@@ -349,9 +346,9 @@ class ShiftExperiment:
     number: int
     train: Samples
     test: Samples
-    degree: NDArray[np.float64]
-    train_labels: NDArray[Any]
-    test_labels: NDArray[Any]
+    degree: Floats
+    train_labels: Array
+    test_labels: Array
     settings: dict[str, Any]
 
     def __iter__(self) -> Iterator[Any]:
@@ -455,7 +452,7 @@ class ShiftedSamples:
         return np.sort(self._test_part.items)
 
     @property
-    def degrees(self) -> NDArray[np.float64]:
+    def degrees(self) -> Floats:
         """Distinct degrees of shift, sorted."""
         return np.unique(self._design.degree[self._design.pairs])
 
@@ -531,13 +528,13 @@ class ShiftedSamples:
             name: column[kind].item() for name, column in self._design.train.columns.items()
         }
 
-    def _tests(self, kind: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _tests(self, kind: int) -> tuple[Ints, Ints]:
         """Repetition and kind of each test of a kind of training set."""
         test_kinds = np.flatnonzero(self._design.pairs[kind])
         repeats = np.repeat(np.arange(self._test_repeats), len(test_kinds))
         return repeats, np.tile(test_kinds, self._test_repeats)
 
-    def _draw_training(self, number: int, kind: int) -> tuple[Samples, NDArray[Any]]:
+    def _draw_training(self, number: int, kind: int) -> tuple[Samples, Array]:
         seeds = stream_seeds(self._train_seed, np.array([number]))
         counts = self._design.train.counts[[kind]]
         items, offsets = self._train_part.draw(counts, seeds)
@@ -549,9 +546,7 @@ class ShiftedSamples:
         )
         return self._labelled(items[order], offsets, self._design.train, np.array([kind]))
 
-    def _draw_tests(
-        self, number: int, repeats: NDArray[np.int64], kinds: NDArray[np.int64]
-    ) -> tuple[Samples, NDArray[Any]]:
+    def _draw_tests(self, number: int, repeats: Ints, kinds: Ints) -> tuple[Samples, Array]:
         design = self._design
         base = int(stream_seeds(self._test_seed, np.array([number]))[0])
         streams = repeats if design.nested else repeats * design.pairs.shape[1] + kinds
@@ -561,23 +556,19 @@ class ShiftedSamples:
         return self._labelled(items, offsets, design.test, kinds)
 
     def _labelled(
-        self,
-        items: NDArray[np.integer[Any]],
-        offsets: NDArray[np.int64],
-        side: Side,
-        kinds: NDArray[np.int64],
-    ) -> tuple[Samples, NDArray[Any]]:
+        self, items: NDArray[np.integer[Any]], offsets: Ints, side: Side, kinds: Ints
+    ) -> tuple[Samples, Array]:
         prevalence = side.prevalence(len(self.classes))[kinds]
         samples = Samples.unchecked(items, offsets, self.n_pool, prevalence, self.classes)
         labels = side.labels[np.repeat(kinds, samples.sizes), self._codes[items]]
         return samples, self.classes[labels]
 
 
-def _shares(classes: NDArray[Any], prevalence: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+def _shares(classes: Array, prevalence: Floats) -> dict[str, Array]:
     return {f"true_{name}": prevalence[:, k] for k, name in enumerate(classes.tolist())}
 
 
-def _range(sizes: NDArray[np.int64]) -> str:
+def _range(sizes: Ints) -> str:
     least, most = int(sizes.min()), int(sizes.max())
     return f"{least:,}" + (f" to {most:,}" if most > least else "")
 
@@ -598,7 +589,7 @@ class ShiftProtocol(ABC):
     random_state: RandomState = None
 
     @abstractmethod
-    def _pairs(self) -> NDArray[np.bool_]:
+    def _pairs(self) -> Bools:
         """Check the parameters; return the kinds of tests of each kind of training set."""
 
     @abstractmethod

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.parameters import check_choice, check_count, check_flag, check_fraction
 from headcount.errors import HeadcountError
 from headcount.items.arrays import encode_labels
@@ -99,7 +100,7 @@ class PriorShift(ShiftProtocol):
     cut_point: float = 3
     decimals: int = 1
 
-    def _pairs(self) -> NDArray[np.bool_]:
+    def _pairs(self) -> Bools:
         check_count("decimals", self.decimals, least=0)
         n_train = len(_shares(self.train_prevalences, "train_prevalences"))
         n_test = len(_shares(self.test_prevalences, "test_prevalences"))
@@ -130,14 +131,14 @@ class PriorShift(ShiftProtocol):
         )
 
 
-def _shares(prevalences: Any, name: str) -> NDArray[np.float64]:
+def _shares(prevalences: Any, name: str) -> Floats:
     if np.ndim(prevalences) == 2:
         return check_share_rows(prevalences, name=name)
     positive = check_shares(name, prevalences)
     return np.stack([1 - positive, positive], axis=1)
 
 
-def _prior_side(shares: NDArray[np.float64], size: int, names: list[Any], which: str) -> Side:
+def _prior_side(shares: Floats, size: int, names: list[Any], which: str) -> Side:
     counts = counts_near(shares, size)
     if len(names) == 2:
         columns = {f"{which}_prevalence": shares[:, 1]}
@@ -240,7 +241,7 @@ class GlobalCovariateShift(_TwoGroups):
     _: KW_ONLY
     pure: bool | None = None
 
-    def _pairs(self) -> NDArray[np.bool_]:
+    def _pairs(self) -> Bools:
         prevalences, _ = self._kinds()
         alike = prevalences[:, None] == prevalences
         if self.pure is None:
@@ -254,7 +255,7 @@ class GlobalCovariateShift(_TwoGroups):
             )
         return ~alike
 
-    def _kinds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _kinds(self) -> tuple[Floats, Floats]:
         """Prevalence and share of group A of each kind of set, in the paper's order."""
         alphas = check_shares("alphas", self.alphas)
         prevalences = check_shares("prevalences", self.prevalences)
@@ -320,7 +321,7 @@ random_state
     skew: float = 2 / 3
     control: bool = False
 
-    def _pairs(self) -> NDArray[np.bool_]:
+    def _pairs(self) -> Bools:
         check_flag("control", self.control)
         skew = check_fraction("skew", self.skew)
         least = round((1 - skew) / (2 - skew), DECIMALS)
@@ -350,7 +351,7 @@ random_state
             nested=True,
         )
 
-    def _alike(self, size: int) -> NDArray[np.int64]:
+    def _alike(self, size: int) -> Ints:
         """Counts of a sample with the composition of the training sets."""
         positives = size // 2
         first = share_of(self.skew, positives)
@@ -358,15 +359,13 @@ random_state
         return np.array([size - positives - second, second, positives - first, first])
 
     @staticmethod
-    def _added(share: float, other_counts: NDArray[np.int64]) -> int:
+    def _added(share: float, other_counts: Ints) -> int:
         """Number of positives of A for a share of positives in the whole sample."""
         missing = share * int(other_counts.sum()) - int(other_counts[2])
         return max(0, round(round(missing / (1 - share), DECIMALS)))
 
 
-def _mixed_side(
-    prevalences: NDArray[np.float64], alphas: NDArray[np.float64], size: int, which: str
-) -> Side:
+def _mixed_side(prevalences: Floats, alphas: Floats, size: int, which: str) -> Side:
     counts = np.array([_mixed(size, p, a) for p, a in zip(prevalences, alphas, strict=True)])
     return Side(
         counts,
@@ -418,7 +417,7 @@ class TweakOne(ShiftProtocol):
     _: KW_ONLY
     others: str = "proportional"
 
-    def _pairs(self) -> NDArray[np.bool_]:
+    def _pairs(self) -> Bools:
         check_choice("others", self.others, ("proportional", "even"))
         return np.ones((1, len(check_shares("prevalences", self.prevalences))), np.bool_)
 
@@ -479,7 +478,7 @@ class KnockOut(ShiftProtocol):
     _: KW_ONLY
     by: str = "class"
 
-    def _pairs(self) -> NDArray[np.bool_]:
+    def _pairs(self) -> Bools:
         check_choice("by", self.by, ("class", "group"))
         return np.ones((len(check_shares("removed", self.removed)), 1), np.bool_)
 
@@ -523,11 +522,11 @@ class KnockOut(ShiftProtocol):
         return Cells(outside * len(cells.classes) + cells.codes, tuple(names), cells.classes)
 
 
-def _class_cells(classes: NDArray[Any], codes: NDArray[np.int64]) -> Cells:
+def _class_cells(classes: Array, codes: Ints) -> Cells:
     return Cells(codes, tuple(f"class {name!r}" for name in classes.tolist()), classes)
 
 
-def _position(value: Any, values: NDArray[Any], name: str, column: str) -> int:
+def _position(value: Any, values: Array, name: str, column: str) -> int:
     names = values.tolist()
     if value not in names:
         examples = ", ".join(map(repr, names[:3])) + (" and others" if len(names) > 3 else "")
@@ -538,10 +537,7 @@ def _position(value: Any, values: NDArray[Any], name: str, column: str) -> int:
 
 
 def _multiclass_side(
-    shares: NDArray[np.float64],
-    size: int,
-    labels: NDArray[np.int64],
-    columns: dict[str, NDArray[Any]],
+    shares: Floats, size: int, labels: Ints, columns: dict[str, Array]
 ) -> Side:
     counts = counts_near(shares, size)
     return Side(counts, np.broadcast_to(labels, counts.shape), columns)
@@ -588,7 +584,7 @@ class DomainMixer(ShiftProtocol):
     prevalence: ArrayLike | None = None
     categories: Sequence[Any] | None = None
 
-    def _pairs(self) -> NDArray[np.bool_]:
+    def _pairs(self) -> Bools:
         return np.ones((1, len(check_shares("mixtures", self.mixtures))), np.bool_)
 
     def _plan(
@@ -611,7 +607,7 @@ class DomainMixer(ShiftProtocol):
         cells = Cells(codes, tuple(names), classes)
         return cells, Design(train, test, mixtures[None, :], self._pairs())
 
-    def _shares(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _shares(self, counts: Ints) -> Floats:
         """Shares of the classes; `counts` are those of domain A."""
         if self.prevalence is None:
             return np.asarray(counts / counts.sum(), dtype=np.float64)
@@ -626,9 +622,7 @@ class DomainMixer(ShiftProtocol):
         return shares
 
 
-def _domain_side(
-    shares: NDArray[np.float64], mixtures: NDArray[np.float64], size: int, which: str
-) -> Side:
+def _domain_side(shares: Floats, mixtures: Floats, size: int, which: str) -> Side:
     """Counts of the classes of domain A, then of domain B, one row per mixture."""
     K = len(shares)
     second = np.array([share_of(float(mixture), size) for mixture in mixtures])
@@ -690,7 +684,7 @@ class ConceptShift(ShiftProtocol):
     train_prevalence: float | None = None
     test_prevalence: float | None = None
 
-    def _pairs(self) -> NDArray[np.bool_]:
+    def _pairs(self) -> Bools:
         check_flag("balanced", self.balanced)
         for name in ("train_prevalence", "test_prevalence"):
             if getattr(self, name) is not None:
@@ -717,9 +711,7 @@ class ConceptShift(ShiftProtocol):
         )
 
 
-def _counts(
-    shares: NDArray[np.float64], labels: NDArray[np.int64], prevalence: float | None, size: int
-) -> NDArray[np.int64]:
+def _counts(shares: Floats, labels: Ints, prevalence: float | None, size: int) -> Ints:
     """Counts of ratings in proportion to ``shares``, overall or within each class."""
     if prevalence is None:
         return _near(np.where(labels < 0, 0, shares), size)
@@ -728,5 +720,5 @@ def _counts(
     return counts + _near(np.where(labels == 0, shares, 0), size - positives)
 
 
-def _near(shares: NDArray[np.float64], size: int) -> NDArray[np.int64]:
+def _near(shares: Floats, size: int) -> Ints:
     return counts_near(shares / shares.sum(axis=1, keepdims=True), size)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from headcount._support.arrays import Bools, Floats, Ints
 from headcount._support.execution import RandomState, base_seeds
 from headcount._support.parameters import (
     check_count,
@@ -17,8 +18,6 @@ from headcount._support.parameters import (
 )
 from headcount.errors import HeadcountError
 from headcount.samples.samples import Samples, check_share_rows
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +41,13 @@ class SyntheticShift:
     """
 
     X: Floats
-    y: NDArray[np.int64]
+    y: Ints
     X_pool: Floats
-    y_pool: NDArray[np.int64]
+    y_pool: Ints
     samples: Samples
     centres: Floats
     tilts: Floats
-    changed: NDArray[np.bool_]
+    changed: Bools
 
     def posteriors(self, X: ArrayLike) -> Floats:
         """Probability of each class given the features, as it is in training.

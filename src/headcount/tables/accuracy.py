@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Array
 from headcount._support.files import did_you_mean
 from headcount._support.parameters import check_choice
 from headcount._support.text import Cell, Table, chance, html_result, printable
@@ -73,11 +73,7 @@ from headcount.tables.pages import (
     written_level,
 )
 from headcount.tables.readers import TableFile
-from headcount.tables.score_columns import (
-    ScoreColumns,
-    find_score_columns,
-    has_score_columns,
-)
+from headcount.tables.score_columns import ScoreColumns, find_score_columns, has_score_columns
 from headcount.tables.words import MARK, plain, printed_groups, range_of_groups, words
 
 
@@ -432,10 +428,7 @@ def _check_takes_decisions(predictor: Predictor, prediction: str) -> None:
 
 
 def _outputs(
-    table: TableFile,
-    columns: ScoreColumns | None,
-    prediction: str | None,
-    classes: NDArray[Any],
+    table: TableFile, columns: ScoreColumns | None, prediction: str | None, classes: Array
 ) -> Scored | Verdicts:
     """Posteriors and predicted classes of a table, or its decisions alone."""
     predictions = _predictions(table, prediction, classes)
@@ -444,9 +437,7 @@ def _outputs(
     return Scored(columns.read(table), classes, predictions)
 
 
-def _predictions(
-    table: TableFile, prediction: str | None, classes: NDArray[Any]
-) -> NDArray[Any] | None:
+def _predictions(table: TableFile, prediction: str | None, classes: Array) -> Array | None:
     if prediction is None:
         return None
     codes, strange = match_labels(table.read([prediction])[prediction], classes)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 from markupsafe import Markup
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Array, Floats
 from headcount._support.files import check_writable
 from headcount._support.text import Cell, Table, printable
 from headcount.errors import HeadcountError
@@ -98,10 +98,10 @@ class ScoreHistogram:
 
     label: Any
     share: float
-    edges: NDArray[np.float64]
-    training: NDArray[np.float64]
-    sample: NDArray[np.float64]
-    mixture: NDArray[np.float64]
+    edges: Floats
+    training: Floats
+    sample: Floats
+    mixture: Floats
 
 
 def p_value_of(estimate: Estimate) -> float | None:
@@ -119,13 +119,13 @@ class Slice:
 
     name: Any
     estimate: Estimate
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    count: NDArray[Any]
-    classify_and_count: NDArray[np.float64] | None = None
-    truth: NDArray[np.float64] | None = None
+    low: Floats
+    high: Floats
+    count: Array
+    classify_and_count: Floats | None = None
+    truth: Floats | None = None
     doubt: str = ""
-    in_labelled: NDArray[np.float64] | None = None
+    in_labelled: Floats | None = None
 
     @property
     def p_value(self) -> float | None:
@@ -288,7 +288,7 @@ class Analysis(Result):
     overall: Slice
     groups: tuple[Slice, ...]
     ordered: bool
-    training: NDArray[np.float64]
+    training: Floats
     n_training: int | None
     method: MethodFacts
     histograms: tuple[ScoreHistogram, ...]
@@ -520,9 +520,9 @@ def blocks_of_text(
     return "\n".join(map(printable, lines))
 
 
-def _listed(values: NDArray[np.float64] | None) -> list[float] | None:
+def _listed(values: Floats | None) -> list[float] | None:
     return None if values is None else values.tolist()
 
 
-def _at(values: NDArray[np.float64] | None, j: int) -> float | None:
+def _at(values: Floats | None, j: int) -> float | None:
     return None if values is None else float(values[j])

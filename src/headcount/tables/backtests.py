@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 from markupsafe import Markup
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Array
 from headcount._support.text import Cell, Table, percent
 from headcount.errors import HeadcountError
 from headcount.estimates.backtest import COMBINED, Backtest, run_backtest
@@ -54,7 +54,7 @@ class GroupColumn:
     `as_new` is False if the new items are in groups of another kind, or in none.
     """
 
-    values: NDArray[Any]
+    values: Array
     names: tuple[Any, ...]
     ordered: bool
     noun: str
@@ -163,10 +163,7 @@ def with_history(
 ) -> TableModel | ScoreModel:
     """The model with what held in labelled groups, which its estimates follow."""
     return replace(
-        model,
-        quantifier=following(model.quantifier, history),
-        history=history,
-        why_history=why,
+        model, quantifier=following(model.quantifier, history), history=history, why_history=why
     )
 
 

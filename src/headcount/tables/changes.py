@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from headcount._support.arrays import Ints
 from headcount._support.parameters import check_count
 from headcount.estimates.changes import Changes, find_changes
 from headcount.tables.columns import without_marks
@@ -152,7 +153,7 @@ def changes_of(
     return replace(changes, left_out=left_out, notes=tuple(note))
 
 
-def _rows(table: TableFile, seed: int) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
+def _rows(table: TableFile, seed: int) -> tuple[Ints | None, tuple[str, ...]]:
     """Rows that are compared, and a note if these are not all."""
     n = table.count_rows()
     if n <= _MOST_ROWS:

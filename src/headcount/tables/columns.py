@@ -11,9 +11,9 @@ from typing import Any, Literal, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from headcount._support.arrays import Floats, Ints
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
 
@@ -607,7 +607,7 @@ class _Stateless(TransformerMixin, BaseEstimator):
 class Flags(_Stateless):
     """Booleans as 1 and 0, missing values as NaN."""
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> Floats:
         """Turn a frame into a table of numbers."""
         columns = nw.from_native(X, eager_only=True).iter_columns()
         return np.column_stack(
@@ -635,7 +635,7 @@ class Categories(TransformerMixin, BaseEstimator):
         self.positions_ = [{text: i for i, text in enumerate(texts)} for texts in categories]
         return self
 
-    def transform(self, X: Any) -> NDArray[np.int64]:
+    def transform(self, X: Any) -> Ints:
         """Turn a frame into a table of numbers."""
         columns = nw.from_native(X, eager_only=True).iter_columns()
         return np.column_stack(
@@ -677,7 +677,7 @@ class DateParts(TransformerMixin, BaseEstimator):
         self.latest_ = np.where(present, dates, -np.inf).max(axis=0)
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> Floats:
         """Turn a frame of dates into a table of numbers, five per column."""
         dates = _parts(X)
         dates[..., :2] = np.clip(dates[..., :2], self.earliest_, self.latest_)
@@ -689,7 +689,7 @@ def _texts(column: nw.Series[Any]) -> list[str]:
     return ["" if text is None or text != text else str(text) for text in column.to_list()]
 
 
-def _parts(X: Any) -> NDArray[np.float64]:
+def _parts(X: Any) -> Floats:
     """Array of rows, columns and parts, with NaN where a date is missing."""
     tables = []
     for column in nw.from_native(X, eager_only=True).iter_columns():
@@ -706,5 +706,5 @@ def _parts(X: Any) -> NDArray[np.float64]:
     return np.stack(tables, axis=1)
 
 
-def _floats(column: nw.Series[Any]) -> NDArray[np.float64]:
+def _floats(column: nw.Series[Any]) -> Floats:
     return np.asarray(column.cast(nw.Float64).to_numpy(), np.float64)

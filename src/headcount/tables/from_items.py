@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.parameters import check_fraction
 from headcount._support.versions import versions
 from headcount.errors import HeadcountError, HeadcountWarning
@@ -132,7 +133,7 @@ def analyse_source(
     )
 
 
-def _sum_note(slices: Sequence[Slice], classes: NDArray[Any]) -> str:
+def _sum_note(slices: Sequence[Slice], classes: Array) -> str:
     """Why the counts of the groups do not add up to that of all items; empty if they do."""
     overall, *groups = slices
     if not groups:
@@ -237,7 +238,7 @@ class TableItems:
             )
         )
 
-    def histograms(self, shares: NDArray[np.float64]) -> tuple[ScoreHistogram, ...]:
+    def histograms(self, shares: Floats) -> tuple[ScoreHistogram, ...]:
         """Posteriors of each class, compared with the mixture of the estimated shares."""
         posteriors = self._classified[0]
         evidence = self.quantifier.fitted_.evidence(self.pool)
@@ -246,7 +247,7 @@ class TableItems:
         return score_histograms(evidence.training, posteriors, self.quantifier.classes_, shares)
 
     @cached_property
-    def _classified(self) -> tuple[NDArray[np.float64] | None, NDArray[np.int64] | None]:
+    def _classified(self) -> tuple[Floats | None, Ints | None]:
         """Posteriors and predicted classes of the items, None if they are not known."""
         pool, quantifier = self.pool, self.quantifier
         classes, scorer = quantifier.classes_, quantifier.fitted_.scorer
@@ -323,7 +324,7 @@ class TableStatistics:
         estimates = estimate_groups(self.quantifier.fitted_, statistics, None, options)
         return make_slices(names, estimates.values(), level, counted, [None] * len(names))
 
-    def histograms(self, shares: NDArray[np.float64]) -> tuple[ScoreHistogram, ...]:
+    def histograms(self, shares: Floats) -> tuple[ScoreHistogram, ...]:
         """Posteriors of each class, compared with the mixture of the estimated shares."""
         return _PageParts(self.quantifier).histograms(self._together, shares)
 
@@ -346,8 +347,8 @@ def make_slices(
     names: Iterable[Any],
     estimates: Iterable[Estimate],
     level: float,
-    counted: Iterable[NDArray[np.float64] | None],
-    truths: Iterable[NDArray[np.float64] | None],
+    counted: Iterable[Floats | None],
+    truths: Iterable[Floats | None],
 ) -> list[Slice]:
     """Slices of an analysis from their estimates."""
     slices = []
@@ -386,9 +387,7 @@ def _with_doubts(
     ]
 
 
-def _shares(
-    codes: NDArray[np.int64] | None, samples: Samples, K: int
-) -> Sequence[NDArray[np.float64] | None]:
+def _shares(codes: Ints | None, samples: Samples, K: int) -> Sequence[Floats | None]:
     """Shares of the classes in each sample; None for each if the codes are not known."""
     return [None] * len(samples) if codes is None else list(samples.prevalence_of(codes, K))
 
@@ -397,10 +396,7 @@ def _shares(
 
 
 def score_histograms(
-    training: Training,
-    posteriors: NDArray[np.float64],
-    classes: NDArray[Any],
-    shares: NDArray[np.float64],
+    training: Training, posteriors: Floats, classes: Array, shares: Floats
 ) -> tuple[ScoreHistogram, ...]:
     """Histogram of the posterior of each class, in training and in a sample.
 
@@ -419,10 +415,7 @@ def score_histograms(
 
 
 def _histograms_of_bins(
-    training: Training,
-    sample: NDArray[np.float64],
-    classes: NDArray[Any],
-    shares: NDArray[np.float64],
+    training: Training, sample: Floats, classes: Array, shares: Floats
 ) -> tuple[ScoreHistogram, ...]:
     """Like `score_histograms`, for a sample given by its histograms, (K, 20)."""
     assert training.items is not None
@@ -441,7 +434,7 @@ def _histograms_of_bins(
     return tuple(histograms)
 
 
-def _bins(posterior: NDArray[np.float64]) -> NDArray[np.int64]:
+def _bins(posterior: Floats) -> Ints:
     return np.clip((posterior * _BINS).astype(np.int64), 0, _BINS - 1)
 
 
@@ -463,9 +456,7 @@ def empty_statistics(model: TableModel | ScoreModel) -> Statistics:
 
 
 def summarise_table(
-    model: TableModel | ScoreModel,
-    table: TableFile,
-    options: Options,
+    model: TableModel | ScoreModel, table: TableFile, options: Options
 ) -> ItemSummary:
     """Read a table once, in batches, into statistics by group."""
     statistics, tally = empty_statistics(model), Tally()
@@ -529,7 +520,7 @@ class _PageItems:
     quantifier: Any
     decisions: bool
 
-    def items(self, X: Any) -> NDArray[Any]:
+    def items(self, X: Any) -> Array:
         classes = self.quantifier.classes_
         if self.decisions:
             return np.asarray(X.codes_of(classes))
@@ -540,10 +531,10 @@ class _PageItems:
         judge = scorer.judge_ if isinstance(scorer, ItemScorer) else None
         return "decisions" if self.decisions else "scores", self.quantifier.classes_, judge
 
-    def take(self, items: NDArray[Any], rows: slice) -> NDArray[Any]:
+    def take(self, items: Array, rows: slice) -> Array:
         return items[rows]
 
-    def count(self, items: NDArray[Any]) -> int:
+    def count(self, items: Array) -> int:
         return len(items)
 
 
@@ -573,9 +564,7 @@ class _PageParts(NeedsStatistics):
         every = slice(0, len(statistics.groups))
         return list(np.asarray(statistics.reduced(predicted, every)[0]))
 
-    def histograms(
-        self, together: Statistics, shares: NDArray[np.float64]
-    ) -> tuple[ScoreHistogram, ...]:
+    def histograms(self, together: Statistics, shares: Floats) -> tuple[ScoreHistogram, ...]:
         """Histograms of the posteriors of all items."""
         needed = self.statistics_parts(together.form)[1:]
         training = self.quantifier.fitted_.evidence_training(together.form)

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from headcount._support.arrays import Array, Ints
 from headcount._support.parameters import check_fraction
 from headcount.errors import HeadcountError
 from headcount.items.arrays import encode_labels
@@ -203,9 +204,7 @@ def _periods(dates: pl.Series, by: str) -> pl.Series:
     return dates.dt.strftime(PERIODS[by])
 
 
-def _reordered(
-    names: NDArray[Any], codes: NDArray[np.int64], order: Sequence[Any]
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _reordered(names: Array, codes: Ints, order: Sequence[Any]) -> tuple[Array, Ints]:
     ordered = list(order)
     present = names.tolist()
     missing = sorted(set(present) - set(ordered))
@@ -218,7 +217,7 @@ def _reordered(
     return names[places], np.argsort(places)[codes]
 
 
-def _sorted(names: NDArray[Any]) -> list[Any]:
+def _sorted(names: Array) -> list[Any]:
     values = names.tolist()
     if not all(isinstance(name, str) for name in values):
         return values
@@ -234,7 +233,7 @@ def order_names(names: Sequence[Any], of_time: bool) -> tuple[list[Any], bool]:
     return in_order + [MISSING] * (MISSING in names), ordered
 
 
-def _is_sequence(names: NDArray[Any]) -> bool:
+def _is_sequence(names: Array) -> bool:
     if names.dtype.kind in "iufM":
         return True
     return all(

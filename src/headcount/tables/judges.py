@@ -14,12 +14,7 @@ import polars as pl
 from headcount._support.text import escaped
 from headcount._support.versions import versions
 from headcount.errors import HeadcountError
-from headcount.estimates.labels.judge_plan import (
-    CostPlan,
-    NextLabels,
-    cost_plan,
-    next_labels,
-)
+from headcount.estimates.labels.judge_plan import CostPlan, NextLabels, cost_plan, next_labels
 from headcount.estimates.labels.judge_rates import correct_verdicts
 from headcount.estimates.labels.judge_result import JudgeResult
 from headcount.metrics.agreement import Bias, judge_bias

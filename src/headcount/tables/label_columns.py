@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
+from headcount._support.arrays import Array, Ints
 from headcount.errors import HeadcountError
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.tables.columns import parse_texts
@@ -31,7 +30,7 @@ class LabelledItems:
     """Rows of a table with labels that can be learnt from."""
 
     table: TableFile
-    labels: NDArray[Any]
+    labels: Array
     description: str
     notes: tuple[str, ...]
 
@@ -67,7 +66,7 @@ def read_labelled(table: TableFile, target: str, *, random_state: int = 0) -> La
     )
 
 
-def header_rows(table: TableFile, column: pl.Series) -> NDArray[np.int64]:
+def header_rows(table: TableFile, column: pl.Series) -> Ints:
     """Rows that repeat the names of all columns, given one of the columns."""
     if column.dtype != pl.String:
         return np.empty(0, np.int64)
@@ -84,8 +83,8 @@ def header_rows(table: TableFile, column: pl.Series) -> NDArray[np.int64]:
 
 
 def read_labels(
-    column: pl.Series, table: str, headers: NDArray[np.int64]
-) -> tuple[NDArray[Any], NDArray[np.int64], tuple[str, ...]]:
+    column: pl.Series, table: str, headers: Ints
+) -> tuple[Array, Ints, tuple[str, ...]]:
     """Labels of the training items: texts, whole numbers, or true and false.
 
     `headers` are rows that repeat the names of the columns.
@@ -145,9 +144,7 @@ def _check_number(labels: pl.Series, what: str) -> None:
         )
 
 
-def _without_headers(
-    raw: pl.Series, table: str, headers: NDArray[np.int64]
-) -> tuple[pl.Series, list[str]]:
+def _without_headers(raw: pl.Series, table: str, headers: Ints) -> tuple[pl.Series, list[str]]:
     """Labels with nulls for rows that repeat the names of the columns."""
     n_repeated = len(headers)
     if not n_repeated:
@@ -199,9 +196,7 @@ def split_by_label(table: TableFile, target: str) -> tuple[TableFile, TableFile,
     return labelled, frame_table(frame.filter(unknown).drop(target), table.name), note
 
 
-def read_true_labels(
-    column: pl.Series, classes: NDArray[Any], table: str
-) -> tuple[NDArray[Any] | None, str]:
+def read_true_labels(column: pl.Series, classes: Array, table: str) -> tuple[Array | None, str]:
     """Labels of the new items if all are known, and a note if only some are."""
     codes, strange = match_labels(column, classes)
     n_known = int((codes >= 0).sum())
@@ -216,9 +211,7 @@ def read_true_labels(
     )
 
 
-def match_labels(
-    column: pl.Series, classes: NDArray[Any]
-) -> tuple[NDArray[np.int64], str | None]:
+def match_labels(column: pl.Series, classes: Array) -> tuple[Ints, str | None]:
     """Positions of labels among classes."""
     raw = stripped(column)
     names = pl.Series(classes.tolist()).cast(pl.String)
@@ -287,7 +280,7 @@ def check_unlabelled(path: Path) -> None:
 class FewLabels:
     """Labels of some rows of a table."""
 
-    labelled: tuple[NDArray[np.int64], NDArray[Any]] | None = None
+    labelled: tuple[Ints, Array] | None = None
     plan: LabelPlan | None = None
     source: str = ""
     note: str = ""
@@ -297,7 +290,7 @@ def read_few_labels(
     labelled: TableFile | None,
     new: TableFile,
     target: str,
-    classes: NDArray[Any],
+    classes: Array,
     *,
     random_labels: bool,
 ) -> FewLabels:
@@ -358,7 +351,7 @@ def read_clusters(table: TableFile, column: str | None) -> list[str] | None:
     return [f"(row {i})" if text is None else text for i, text in enumerate(texts.to_list())]
 
 
-def _of_table(table: TableFile, classes: NDArray[Any], *, random_labels: bool) -> FewLabels:
+def _of_table(table: TableFile, classes: Array, *, random_labels: bool) -> FewLabels:
     table.require(["row", "label"], "the rows of NEW from 0 and their labels")
     planned = all(name in table.columns for name in _PLAN)
     if not planned and not random_labels:
@@ -383,7 +376,7 @@ def _of_table(table: TableFile, classes: NDArray[Any], *, random_labels: bool) -
     return FewLabels((_rows(filled, table.name), labels), plan, table.name)
 
 
-def _known_labels(column: pl.Series, classes: NDArray[Any], table: str) -> NDArray[Any]:
+def _known_labels(column: pl.Series, classes: Array, table: str) -> Array:
     """Labels, each of which must be one of the classes."""
     codes, strange = match_labels(column, classes)
     if strange is not None:
@@ -394,7 +387,7 @@ def _known_labels(column: pl.Series, classes: NDArray[Any], table: str) -> NDArr
     return np.asarray(classes[codes])
 
 
-def _rows(frame: pl.DataFrame, table: str) -> NDArray[np.int64]:
+def _rows(frame: pl.DataFrame, table: str) -> Ints:
     rows = frame["row"].cast(pl.Float64, strict=False)
     if rows.null_count() or (rows != rows.floor()).any():
         raise HeadcountError(
@@ -457,7 +450,7 @@ def leak_note(labelled: LabelledItems, preparation: Preparation) -> str:
     )
 
 
-def _decides(values: pl.Series, codes: NDArray[np.int64]) -> bool:
+def _decides(values: pl.Series, codes: Ints) -> bool:
     """True if a rule learnt from half of the items gives the class of the other half."""
     half = len(codes) // 2
     wrong_by_guess = 1 - np.bincount(codes[half:]).max() / (len(codes) - half)

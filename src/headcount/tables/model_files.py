@@ -29,9 +29,9 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from headcount._support.arrays import Array, Bools
 from headcount._support.files import write_bytes
 from headcount.errors import HeadcountError, HeadcountWarning, MissingPackageError, warn
 from headcount.quantifiers.registry import installed_methods
@@ -370,11 +370,7 @@ def _is_valid_boosting(classifier: Any) -> bool:
 
 
 def _is_valid_structure(
-    left: NDArray[Any],
-    right: NDArray[Any],
-    feature: NDArray[Any],
-    is_leaf: NDArray[np.bool_],
-    n_features: int,
+    left: Array, right: Array, feature: Array, is_leaf: Bools, n_features: int
 ) -> bool:
     inner = ~is_leaf
     numbers = np.arange(len(left))[inner]

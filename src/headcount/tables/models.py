@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
 from headcount.estimates.history import History
@@ -44,8 +45,8 @@ class ModelItems:
     """Labelled items that a quantifier was fitted on."""
 
     items: Any
-    labels: NDArray[Any]
-    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    labels: Array
+    arrays: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -281,11 +282,7 @@ class NamedMethod:
         )
 
     def quantifier(
-        self,
-        classes: NDArray[Any],
-        random_state: int,
-        classifier: Any = None,
-        ordered: bool = False,
+        self, classes: Array, random_state: int, classifier: Any = None, ordered: bool = False
     ) -> Any:
         """Quantifier, not fitted, with a classifier if it uses one."""
         if self.is_auto:
@@ -309,7 +306,7 @@ _TRIED = ("logistic", "boosting")
 
 
 def best_scorer(
-    preparation: Preparation, classifier: Any, X: Any, y: NDArray[Any], random_state: int
+    preparation: Preparation, classifier: Any, X: Any, y: Array, random_state: int
 ) -> tuple[Scorer, str]:
     """Scorer of prepared columns, fitted."""
     has_texts = any(column.kind == "text" for column in preparation.columns)
@@ -334,7 +331,7 @@ def best_scorer(
 
 
 def _fitted_scorer(
-    preparation: Preparation, classifier: Any, X: Any, y: NDArray[Any], random_state: int
+    preparation: Preparation, classifier: Any, X: Any, y: Array, random_state: int
 ) -> Scorer:
     pipeline = make_classifier(preparation, classifier, random_state)
     return Scorer(pipeline, random_state=random_state).fit(X, y)
@@ -380,9 +377,7 @@ def _classifier(name: str, random_state: int) -> BaseEstimator:
 _MOST_ORDERS, _MOST_AS_GOOD = 2000, 0.2
 
 
-def are_ordered(
-    classes: NDArray[np.generic], posteriors: NDArray[np.float64], codes: NDArray[np.int64]
-) -> bool:
+def are_ordered(classes: NDArray[np.generic], posteriors: Floats, codes: Ints) -> bool:
     """True if classes are numbers, and the classifier confuses those that are near each other.
 
     >>> import numpy as np
@@ -401,9 +396,7 @@ def are_ordered(
     return _as_good(_confusions(posteriors, codes)) <= (_MOST_AS_GOOD if K > 3 else 1 / 3)
 
 
-def _confusions(
-    posteriors: NDArray[np.float64], codes: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _confusions(posteriors: Floats, codes: Ints) -> Floats:
     """Mean posterior of each class among the items of each other, relative to its mean."""
     indicators = np.eye(posteriors.shape[1])[codes]
     sums = indicators.T @ posteriors / np.maximum(indicators.sum(axis=0), 1)[:, None]
@@ -411,7 +404,7 @@ def _confusions(
     return np.asarray(relative + relative.T)
 
 
-def _as_good(confusions: NDArray[np.float64]) -> float:
+def _as_good(confusions: Floats) -> float:
     """Part of the orders in which confused classes are as near to one another, or nearer."""
     K = len(confusions)
     if K <= 6:

@@ -365,9 +365,7 @@ def _class_table(analysis: Analysis, name: str, classes: Sequence[int], caption:
         for j in classes
     ]
     described = element(
-        "div",
-        note(caption, name=f"{name}-caption"),
-        scrolled(table(columns, cells, name=name)),
+        "div", note(caption, name=f"{name}-caption"), scrolled(table(columns, cells, name=name))
     )
     return pair(figure(chart), described, css="pair uneven")
 

@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import narwhals.stable.v2 as nw
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Ints
 from headcount._support.execution import check_fork
 from headcount._support.files import (
     STANDARD_INPUT,
@@ -166,9 +165,7 @@ class TableFile:
     made_of: tuple[str, ...] = ()  # columns that further columns were made of
 
     def read(
-        self,
-        columns: Sequence[str] | None = None,
-        rows: NDArray[np.int64] | None = None,
+        self, columns: Sequence[str] | None = None, rows: Ints | None = None
     ) -> pl.DataFrame:
         """Read all or some columns and rows of the table."""
         lazy = self._only(columns)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Floats, Ints
 from headcount.errors import HeadcountError
 from headcount.estimates.statistics.streams import PosteriorColumns
 from headcount.tables.columns import Column, parse_texts
@@ -23,7 +23,7 @@ class ScoreColumns(PosteriorColumns):
         """Values of a column as numbers."""
         return Column(column.name, "number", "", 0, 0).conform(column, table, first_row)
 
-    def read(self, table: TableFile) -> NDArray[np.float64]:
+    def read(self, table: TableFile) -> Floats:
         """Posteriors of all classes, read and checked in batches."""
         batches = [posteriors for posteriors, _ in self.read_batches(table)]
         if not batches:
@@ -32,7 +32,7 @@ class ScoreColumns(PosteriorColumns):
 
     def read_batches(
         self, table: TableFile, beside: str | None = None, rows: int | None = None
-    ) -> Iterator[tuple[NDArray[np.float64], pl.Series | None]]:
+    ) -> Iterator[tuple[Floats, pl.Series | None]]:
         """Posteriors of all classes, batch by batch, and the values of another column."""
         first_row = 0
         columns = self.names if beside is None else (*self.names, beside)
@@ -46,7 +46,7 @@ def find_score_columns(
     table: TableFile,
     target: str,
     classes: list[Any],
-    codes: NDArray[np.int64],
+    codes: Ints,
     leave_out: Collection[str] = (),
 ) -> ScoreColumns:
     """Find the columns of the posteriors by their names.

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Bools
 from headcount._support.text import Table, html_result, printable
 from headcount.errors import HeadcountError
 from headcount.estimates.estimates import Estimates
@@ -324,7 +324,7 @@ def _read_tags(table: TableFile, tags: list[str]) -> tuple[pl.DataFrame, Any, li
     """Tags of the labelled rows, these rows, and notes on what was left out."""
     indicators = _indicators(table, tags)
     missing = np.array([indicators[name].is_null().to_numpy() for name in tags])
-    complete: NDArray[np.bool_] = np.logical_not(missing).all(axis=0)
+    complete: Bools = np.logical_not(missing).all(axis=0)
     notes = []
     if not complete.all():
         notes.append(

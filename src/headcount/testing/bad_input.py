@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from headcount._support.arrays import Array
 from headcount.items.arrays import Scored
 from headcount.quantifiers.base import ScoringPlan
 from headcount.quantifiers.one_vs_rest import OneVsRest
 from headcount.samples.samples import Samples
 from headcount.scores.scorer import Scorer
 from headcount.testing.cases import (
-    Array,
     Case,
     NotApplicable,
     equal,
@@ -80,9 +80,7 @@ def check_items_in_one_dimension(case: Case) -> None:
     """Items in one dimension are refused."""
     X, y = labelled(case.n_classes)
     refuses(
-        "^X is 1-D",
-        lambda: case.make().fit(X[:, 0], y),
-        lambda: case.fitted.predict(X[:, 0]),
+        "^X is 1-D", lambda: case.make().fit(X[:, 0], y), lambda: case.fitted.predict(X[:, 0])
     )
 
 
@@ -277,8 +275,7 @@ def check_bad_samples(case: Case) -> None:
         if case.takes_scores:
             new = Scored(scored_pool(case.n_classes))
             refuses(
-                message,
-                lambda bad=bad, new=new: case.fitted_on_scores.predict_many(new, bad),
+                message, lambda bad=bad, new=new: case.fitted_on_scores.predict_many(new, bad)
             )
 
 
@@ -313,8 +310,7 @@ def check_bad_weights(case: Case) -> None:
         refuses(message, lambda bad=bad: case.make().fit(X, y, bad))
         if case.takes_scores:
             refuses(
-                message,
-                lambda bad=bad: case.make().fit(*labelled_scores(case.n_classes), bad),
+                message, lambda bad=bad: case.make().fit(*labelled_scores(case.n_classes), bad)
             )
 
 

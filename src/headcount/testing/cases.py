@@ -11,10 +11,10 @@ from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
+from headcount._support.arrays import Array, Floats
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored
 from headcount.parts.fitted import MethodInfo
@@ -70,9 +70,6 @@ def refuses(match: str, *calls: Callable[..., Any]) -> None:
     for call in calls:
         with raises(HeadcountError, match):
             call()
-
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +192,7 @@ class Case:
         X, y = labelled(self.n_classes)
         return X, y
 
-    def predict_quick(self, quantifier: Quantifier, samples: Any) -> NDArray[np.float64]:
+    def predict_quick(self, quantifier: Quantifier, samples: Any) -> Floats:
         """Shares in samples of the pool that belongs to `fit_quick`."""
         if self.takes_scores:
             return quantifier.predict_many(Scored(scored_pool(self.n_classes)), samples)

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from headcount._support.arrays import Array
 from headcount.estimates.estimate import Estimate
 from headcount.items.arrays import Scored
 from headcount.quantifiers.adjusted import PCC
 from headcount.testing.cases import (
-    Array,
     Case,
     NotApplicable,
     close,

@@ -12,11 +12,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
+from headcount._support.arrays import Array
 from headcount.items.arrays import Scored
 from headcount.quantifiers.base import ScoringPlan
 from headcount.scores.scorer import Scorer
 from headcount.testing.cases import (
-    Array,
     Case,
     close,
     equal,
@@ -179,8 +179,7 @@ def check_labels_are_enough(case: Case) -> None:
         equal(quantifier.fit(X, y).predict_many(new, samples()), same)
     else:
         refuses(
-            "OnlyLabels has neither predict_proba",
-            lambda: quantifier.fit(X, y).predict(new),
+            "OnlyLabels has neither predict_proba", lambda: quantifier.fit(X, y).predict(new)
         )
 
 

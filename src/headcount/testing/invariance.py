@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Array, Floats
 from headcount.items.arrays import Scored
 from headcount.quantifiers.one_vs_rest import OneVsRest
 from headcount.samples.samples import Samples
 from headcount.testing.cases import (
-    Array,
     Case,
     NotApplicable,
     close,
@@ -199,9 +198,7 @@ def check_weights_of_items(case: Case) -> None:
 # Results that depend on simulated samples agree up to their noise.
 
 
-def _simulated(
-    case: Case, scores: Array, y: Array, new: Array, **more: Any
-) -> NDArray[np.float64]:
+def _simulated(case: Case, scores: Array, y: Array, new: Array, **more: Any) -> Floats:
     """Shares by many simulations, of the samples that have more than a few items."""
     quantifier = case.make().set_params(replicates=8000).fit(Scored(scores), y, **more)
     return quantifier.predict_many(Scored(new), samples()[[0, 2, 4]])
@@ -265,7 +262,7 @@ def _exact(K: int, all_times: Sequence[tuple[int, ...]]) -> _Exact:
     return _Exact(posteriors[value], codes, samples, mass / mass.sum(axis=1, keepdims=True))
 
 
-def _predicted(case: Case, data: _Exact) -> NDArray[np.float64]:
+def _predicted(case: Case, data: _Exact) -> Floats:
     items = Scored(data.scores) if case.takes_scores else data.scores
     return case.make().fit(items, data.codes).predict_many(items, data.samples)
 

@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from headcount._support.arrays import Floats
 from headcount.parts.fitted import MethodInfo
 from headcount.quantifiers.one_class import OneClassQuantifier
 from headcount.samples.samples import Samples
@@ -29,12 +29,12 @@ class OneClassCase:
     n_classes: int = 1
 
     @property
-    def items(self) -> NDArray[np.float64]:
+    def items(self) -> Floats:
         """Items of the class."""
         return np.random.default_rng(0).normal(size=(600, 3))
 
     @property
-    def mixed(self) -> NDArray[np.float64]:
+    def mixed(self) -> Floats:
         """500 items of the class, then as many others."""
         rng = np.random.default_rng(1)
         return np.concatenate([rng.normal(size=(500, 3)), rng.normal(4.0, 1.0, (500, 3))])

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import clone
 
+from headcount._support.arrays import Array
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.items.arrays import Scored
 from headcount.quantifiers.base import Quantifier
 from headcount.quantifiers.one_vs_rest import OneVsRest
-from headcount.testing.cases import Array, Case, close, expect
+from headcount.testing.cases import Case, close, expect
 
 _PROBLEMS = 72
 _KINDS = ("ordinary", "constant", "nearly constant", "duplicated", "separable", "denormal")

@@ -18,17 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special, stats
 
+from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount.estimates.estimate import around_shares
 from headcount.estimates.labels.sample import LabelSample
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,9 +224,7 @@ _GRID = 2000
 _MOST_BET, _PRIOR_LABELS = 0.75, 10.0
 
 
-def clopper_pearson(
-    counts: NDArray[Any], n: int | Floats, level: float
-) -> tuple[Floats, Floats]:
+def clopper_pearson(counts: Array, n: int | Floats, level: float) -> tuple[Floats, Floats]:
     """Exact interval for the shares behind binomial counts.
 
     Counts and their totals may be those of weighted items, and thus no whole numbers.
@@ -256,10 +251,10 @@ def hypergeometric_ends(
     tail = (1 - level) / 2
     least, most = counts.astype(np.int64), n_pool - n + counts.astype(np.int64)
 
-    def fits_low(total: Ints) -> NDArray[np.bool_]:
+    def fits_low(total: Ints) -> Bools:
         return np.asarray(stats.hypergeom.sf(counts - 1, n_pool, total, n) > tail)
 
-    def fits_high(total: Ints) -> NDArray[np.bool_]:
+    def fits_high(total: Ints) -> Bools:
         return np.asarray(stats.hypergeom.cdf(counts, n_pool, total, n) > tail)
 
     # The smallest total that is not too small, and the largest that is not too large.
@@ -268,7 +263,7 @@ def hypergeometric_ends(
     return low / n_pool, high / n_pool
 
 
-def _bisect(low: Ints, high: Ints, fits: Callable[[Ints], NDArray[np.bool_]]) -> Ints:
+def _bisect(low: Ints, high: Ints, fits: Callable[[Ints], Bools]) -> Ints:
     """Smallest number from low to high that fits, if all above it fit too."""
     low, high = low.copy(), high.copy()
     while (low < high).any():
@@ -343,7 +338,7 @@ class ExactBounds:
     expected: bool
 
     @property
-    def bets(self) -> NDArray[np.bool_]:
+    def bets(self) -> Bools:
         """True for classes whose interval is made by betting."""
         n = len(self.codes)
         alone = 1.96 * np.sqrt(self.shares * (1 - self.shares) / n) + 1 / n

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import uniforms
 from headcount._support.parameters import check_choice, check_fraction
 from headcount._support.text import Cell, Table
@@ -30,8 +31,6 @@ from headcount.items.arrays import encode_labels
 if TYPE_CHECKING:
     import polars as pl
 
-
-Floats = NDArray[np.float64]
 
 _OF = {"realised": "among", "expected": "behind"}
 _N_DRAWS = 1000
@@ -212,7 +211,6 @@ class LabelledEstimate(Estimate):
         }
 
 
-Ints = NDArray[np.int64]
 Rows = NDArray[np.integer[Any]]
 
 # P-value below which labelled rows do not look like a random sample.
@@ -253,7 +251,7 @@ def estimates_from_labels(
     return estimates
 
 
-def places_within(rows: Ints, items: Rows, n_pool: int) -> tuple[Ints, NDArray[np.bool_]]:
+def places_within(rows: Ints, items: Rows, n_pool: int) -> tuple[Ints, Bools]:
     """Positions of labelled rows within a sample.
 
     Returns the positions in ``items`` of the rows that are in the sample, and which rows
@@ -311,7 +309,7 @@ def _estimate(
     )
 
 
-def check_labelled(labelled: Any, n_pool: int, classes: NDArray[Any]) -> tuple[Ints, Ints]:
+def check_labelled(labelled: Any, n_pool: int, classes: Array) -> tuple[Ints, Ints]:
     """Rows and classes of labelled items.
 
     Classes are positions in ``classes``.

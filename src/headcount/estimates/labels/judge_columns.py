@@ -7,13 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Verdicts, encode_labels, plain_column
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Different numbers above which verdicts are scores, which are cut into bins.
 _MOST_KINDS, _BINS = 10, 5
@@ -31,7 +28,7 @@ class VerdictKinds:
     """
 
     names: tuple[Any, ...]
-    edges: NDArray[np.float64] | None
+    edges: Floats | None
 
     @classmethod
     def of(cls, verdicts: Any, *more: Any) -> VerdictKinds:
@@ -63,13 +60,11 @@ class VerdictKinds:
         return encode_labels(values, name=name, classes=list(self.names))[1]
 
 
-def _values(verdicts: Any, name: str) -> NDArray[Any]:
+def _values(verdicts: Any, name: str) -> Array:
     return plain_column(verdicts.labels if isinstance(verdicts, Verdicts) else verdicts, name)
 
 
-def gold_codes(
-    gold: Any, name: str, classes: NDArray[Any] | None = None
-) -> tuple[NDArray[Any], Ints]:
+def gold_codes(gold: Any, name: str, classes: Array | None = None) -> tuple[Array, Ints]:
     """Classes of gold labels, and the class of each item; -1 where there is no label.
 
     None, NaN and empty texts are missing labels. The classes are by default those found,
@@ -103,7 +98,7 @@ def _is_filled(value: Any) -> bool:
     return bool(value == value)
 
 
-def _whole_numbers(labels: NDArray[Any]) -> list[Any]:
+def _whole_numbers(labels: Array) -> list[Any]:
     """Labels as a list; whole numbers that missing values made floats are whole again."""
     values = labels.tolist()
     if all(isinstance(label, float) and label == int(label) for label in values):

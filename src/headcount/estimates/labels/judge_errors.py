@@ -9,14 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from headcount._support.arrays import Floats, Ints
 from headcount.estimates.labels.difference import clopper_pearson, on_simplex
 from headcount.estimates.labels.sample import effective_size
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Condition number above which the verdicts do not determine the shares.
 _SINGULAR = 1e10

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from headcount._support.arrays import Floats, Ints
 from headcount._support.parameters import check_fraction
 from headcount.errors import HeadcountError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class NextLabels(NamedTuple):

@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special, stats
 
+from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.parameters import check_choice
 from headcount._support.text import chance
 from headcount.errors import HeadcountError
@@ -27,11 +28,7 @@ from headcount.estimates.labels.judge_columns import (
     has_many_values,
 )
 from headcount.estimates.labels.judge_errors import Calibration, RateEstimate
-from headcount.estimates.labels.judge_result import (
-    Contribution,
-    JudgedEstimate,
-    JudgeResult,
-)
+from headcount.estimates.labels.judge_result import Contribution, JudgedEstimate, JudgeResult
 from headcount.estimates.labels.sample import (
     LabelSample,
     effective_size,
@@ -42,9 +39,6 @@ from headcount.estimates.labels.sequential import ConfidenceSequence
 from headcount.estimates.labels.slices import SliceTest
 from headcount.items.arrays import check_clusters, check_weights, encode_labels, plain_column
 from headcount.metrics.agreement import AgreementStatistic, agreement_statistics
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Gold labels of a group from which its own are used rather than rates from elsewhere.
 _ENOUGH = 20
@@ -143,7 +137,7 @@ class _Items:
     """
 
     judges: Mapping[str, tuple[VerdictKinds, Any]]
-    classes: NDArray[Any]
+    classes: Array
     verdicts: Ints
     gold: Ints
     outcomes: Floats
@@ -278,7 +272,7 @@ class _Items:
             )
         return result
 
-    def calibrated(self, members: NDArray[np.bool_]) -> Calibration:
+    def calibrated(self, members: Bools) -> Calibration:
         """Verdicts by true class on items with gold, weighted by what they stand for."""
         V = len(self.kinds.names)
         rows = np.flatnonzero(members & (self.gold >= 0))
@@ -289,15 +283,10 @@ class _Items:
         stands_for = mass[rows] * all_items[cell[rows]] / labelled[cell[rows]]
         clusters = None if self.clusters is None else self.clusters[rows]
         return Calibration.of(
-            self.gold[rows],
-            self.verdicts[rows],
-            len(self.classes),
-            V,
-            stands_for,
-            clusters,
+            self.gold[rows], self.verdicts[rows], len(self.classes), V, stands_for, clusters
         )
 
-    def estimated(self, members: NDArray[np.bool_], calibration: Calibration) -> RateEstimate:
+    def estimated(self, members: Bools, calibration: Calibration) -> RateEstimate:
         """Shares of some items from the rates of a calibration set."""
         rows = np.flatnonzero(members)
         one_hot = self.one_hot(rows)
@@ -313,7 +302,7 @@ class _Items:
             clusters = np.unique(self.clusters[rows], return_inverse=True)[1].astype(np.int64)
         return None if self.weights is None else self.weights[rows], clusters
 
-    def part(self, members: NDArray[np.bool_], verdicts: list[int]) -> float:
+    def part(self, members: Bools, verdicts: list[int]) -> float:
         """Part of some items that has one of these verdicts, by weight."""
         mass = np.ones(len(self.gold)) if self.weights is None else self.weights
         with_verdict = members & np.isin(self.verdicts, verdicts)
@@ -393,7 +382,7 @@ def _group(
 
 
 def _from_gold(
-    items: _Items, members: NDArray[np.bool_], estimand: Estimand
+    items: _Items, members: Bools, estimand: Estimand
 ) -> tuple[Difference, Floats | None, list[str]]:
     """Shares of a group from its gold labels, by verdict.
 
@@ -484,7 +473,7 @@ def _label_order(order: Any, items: _Items, estimand: str) -> Ints:
     return result
 
 
-def _sequence(items: _Items, members: NDArray[np.bool_]) -> ConfidenceSequence | None:
+def _sequence(items: _Items, members: Bools) -> ConfidenceSequence | None:
     """Interval of a group that is valid at all times, if the order of labels is known."""
     if items.order is None:
         return None
@@ -525,7 +514,7 @@ def _contributions(items: _Items, positive: Any) -> tuple[Contribution, ...]:
     )
 
 
-def _strata(items: _Items, members: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints, list[int]]:
+def _strata(items: _Items, members: Bools) -> tuple[Ints, Ints, Ints, list[int]]:
     """Rows with gold of a group, their strata, the sizes of these, and verdicts without labels.
 
     Strata are verdicts. One with fewer than two labels joins the one with most if that can be
@@ -547,7 +536,7 @@ def _strata(items: _Items, members: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints
     return rows, strata, np.bincount(merged), np.flatnonzero(blind).tolist()
 
 
-def _blind_note(items: _Items, members: NDArray[np.bool_], v: int) -> str:
+def _blind_note(items: _Items, members: Bools, v: int) -> str:
     """Warning about a verdict of which no items were labelled, or one."""
     has_verdict = members & (items.verdicts == v)
     n_gold = int((has_verdict & (items.gold >= 0)).sum())
@@ -559,7 +548,7 @@ def _blind_note(items: _Items, members: NDArray[np.bool_], v: int) -> str:
     )
 
 
-def _raw(items: _Items, members: NDArray[np.bool_], mass: Floats) -> Floats | None:
+def _raw(items: _Items, members: Bools, mass: Floats) -> Floats | None:
     """Shares of the verdicts themselves; None if verdicts are not named as the classes."""
     if items.is_mean:
         column = next(iter(items.judges.values()))[1]
@@ -572,9 +561,7 @@ def _raw(items: _Items, members: NDArray[np.bool_], mass: Floats) -> Floats | No
     return np.array([shares.get(label, 0.0) for label in items.classes.tolist()])
 
 
-def _raw_mean(
-    column: Any, members: NDArray[np.bool_], mass: Floats, ends: Floats
-) -> Floats | None:
+def _raw_mean(column: Any, members: Bools, mass: Floats, ends: Floats) -> Floats | None:
     """Mean of the scores themselves, on the scale of gold; None if they are not on it."""
     scores = plain_column(column, "verdicts")
     if scores.dtype.kind not in "iufb":
@@ -594,7 +581,7 @@ def _check_one(columns: Mapping[str, Any], calibrated: bool, mean: bool) -> None
         )
 
 
-def _randomness(items: _Items, members: NDArray[np.bool_]) -> float:
+def _randomness(items: _Items, members: Bools) -> float:
     """P-value of the hypothesis that verdicts with and without gold are distributed alike."""
     V = len(items.kinds.names)
     has_gold = items.gold >= 0
@@ -622,7 +609,7 @@ def _pair(calibration: Any) -> tuple[Any, ...]:
 
 
 def _calibration(
-    arrays: tuple[Any, ...], kinds: VerdictKinds, classes: NDArray[Any], present: Ints
+    arrays: tuple[Any, ...], kinds: VerdictKinds, classes: Array, present: Ints
 ) -> Calibration:
     verdicts = kinds.codes(arrays[0], "verdicts of calibration")
     _, codes = gold_codes(arrays[1], "gold of calibration", classes)
@@ -652,7 +639,7 @@ def _calibration(
     return Calibration.of(codes, verdicts, len(classes), len(kinds.names), None, clusters)
 
 
-def _check_gold(truth: Ints, classes: NDArray[Any], calibrated: bool) -> None:
+def _check_gold(truth: Ints, classes: Array, calibrated: bool) -> None:
     n_gold = int((truth >= 0).sum())
     if not n_gold and not calibrated:
         raise HeadcountError(
@@ -672,14 +659,14 @@ def _check_gold(truth: Ints, classes: NDArray[Any], calibrated: bool) -> None:
         )
 
 
-def _joined(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+def _joined(first: Array, second: Array) -> Array:
     """Classes of two lists, sorted."""
     if not len(first) or not len(second):
         return second if not len(first) else first
     return encode_labels([*first.tolist(), *second.tolist()], name="gold")[0]
 
 
-def _has_all(codes: Ints, classes: NDArray[Any]) -> bool:
+def _has_all(codes: Ints, classes: Array) -> bool:
     counts = np.bincount(codes[codes >= 0], minlength=len(classes))
     return bool((counts > 0).all())
 

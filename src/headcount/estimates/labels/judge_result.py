@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from headcount._support.arrays import Array, Floats
 from headcount._support.parameters import check_fraction
 from headcount._support.text import Cell, Table, chance, html_result
 from headcount.errors import HeadcountError
@@ -19,11 +19,7 @@ from headcount.estimates.estimate import Estimand, Estimate
 from headcount.estimates.estimates import Estimates
 from headcount.estimates.labels.difference import Difference, on_simplex, share_ends
 from headcount.estimates.labels.from_labels import Agreement, normal_posterior
-from headcount.estimates.labels.judge_errors import (
-    Calibration,
-    RateEstimate,
-    rate_difference,
-)
+from headcount.estimates.labels.judge_errors import Calibration, RateEstimate, rate_difference
 from headcount.estimates.labels.sequential import ConfidenceSequence
 from headcount.estimates.labels.slices import SliceTest
 from headcount.metrics.agreement import AgreementStatistic, Bias
@@ -31,10 +27,6 @@ from headcount.metrics.agreement import AgreementStatistic, Bias
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
-
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,7 +47,7 @@ class JudgedEstimate(Estimate):
     def of(
         cls,
         group: Any,
-        classes: NDArray[Any],
+        classes: Array,
         n_items: int,
         estimand: Estimand,
         raw: Floats | None,
@@ -149,7 +141,7 @@ class JudgeResult:
     With `scale`, the ends of a scale, means are shown: shares of its upper end in its units.
     """
 
-    classes: NDArray[Any]
+    classes: Array
     verdicts: tuple[Any, ...]
     estimates: Estimates
     rates: Mapping[str, Calibration]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.parameters import check_choice, check_count, check_fraction
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Labels that a stratum gets at least: two, for a variance.
 _LEAST = 2
@@ -590,7 +588,7 @@ def _same_pool(first: str, second: str) -> bool:
     return all(abs(float(a) - float(b)) <= _TOLERANCE for a, b in pairs)
 
 
-def _column(frame: Any, name: str) -> NDArray[Any]:
+def _column(frame: Any, name: str) -> Array:
     table: Any = None if isinstance(frame, dict) else as_narwhals(frame, "plan")
     if name not in (frame if table is None else table.columns):
         raise HeadcountError(

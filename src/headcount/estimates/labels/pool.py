@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Floats, Ints
 from headcount._support.parameters import check_fraction
 from headcount.estimates.labels.difference import (
     Difference,
@@ -19,9 +19,6 @@ from headcount.estimates.labels.difference import (
 )
 from headcount.estimates.labels.sample import LabelSample, effective_size, sums_by
 from headcount.parts.training import Training
-
-Floats = NDArray[np.float64]
-
 
 # Items that calibrated posteriors count for when variances are learnt from training items.
 _PRIOR_ITEMS = 10.0
@@ -48,7 +45,7 @@ class TrainingResiduals:
     residuals: Floats
     weights: Floats
 
-    def variances(self, strata: NDArray[np.int64], calibrated: Floats, factor: float) -> Floats:
+    def variances(self, strata: Ints, calibrated: Floats, factor: float) -> Floats:
         """Expected variances of residuals in the strata of a pool.
 
         Variances of calibrated posteriors, (H, K), times how much larger, or smaller,
@@ -115,11 +112,7 @@ class PoolPosteriors:
 
     @classmethod
     def of_decisions(
-        cls,
-        decisions: NDArray[np.int64],
-        training: Training,
-        shares: Floats,
-        weights: Floats | None = None,
+        cls, decisions: Ints, training: Training, shares: Floats, weights: Floats | None = None
     ) -> PoolPosteriors:
         """Posteriors given the predicted classes of a pool.
 
@@ -163,8 +156,6 @@ class PoolPosteriors:
         )
         return cls(values, factor, residuals)
 
-
-Ints = NDArray[np.int64]
 
 # Step of numerical derivatives of metrics.
 _STEP = 1e-5

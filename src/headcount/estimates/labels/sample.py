@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Floats, Ints
 from headcount.errors import HeadcountError
 from headcount.items.arrays import plain_column
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def weighted_rows(weights: Floats, size: int) -> Ints:

@@ -11,10 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from headcount._support.arrays import Floats, Ints
 
 # Shares that are tried; part of the capital that is bet at most; labels that the mean over all
 # verdicts counts for in a prediction.

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from headcount._support.arrays import Floats, Ints
 
 # Permutations of the test, and p-value below which slices differ.
 _PERMUTATIONS = 999

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._kernels.accumulation import number_distinct
+from headcount._support.arrays import Ints
 from headcount._support.execution import results_in_order
 from headcount.errors import HeadcountError
 from headcount.estimates.estimation import needed_statistics
@@ -101,8 +102,6 @@ def _parts(value: Any) -> list[Any]:
     return [(piece,) for piece in value.__reduce_ex__(4)[1:3]]
 
 
-Integers = NDArray[np.int64]
-
 # Slots of the first table of hashes, and how many times larger the next one is.
 _SLOTS, _GROWTH = 1 << 12, 16
 
@@ -111,7 +110,7 @@ class Numbered(NamedTuple):
     """Groups of rows: the different names as they come, and the number of each row's name."""
 
     names: pl.Series
-    codes: NDArray[np.int64]
+    codes: Ints
 
     def renamed(self, names: pl.Series) -> Numbered:
         """The same rows with other names, some of which may be equal now."""
@@ -153,8 +152,8 @@ def number_groups(groups: Any, n_rows: int) -> Numbered:
 
 
 def _number_in(
-    size: int, hashes: list[tuple[NDArray[np.uint64], NDArray[np.uint64]]], codes: Integers
-) -> tuple[int, Integers]:
+    size: int, hashes: list[tuple[NDArray[np.uint64], NDArray[np.uint64]]], codes: Ints
+) -> tuple[int, Ints]:
     """Number rows by their hashes, in a table of some size.
 
     Returns the number of different ones, -1 if the table is too small, and the first row of
@@ -219,7 +218,7 @@ class GroupNames:
     def __len__(self) -> int:
         return len(self._names)
 
-    def find(self, names: pl.Series) -> tuple[GroupNames, NDArray[np.int64]]:
+    def find(self, names: pl.Series) -> tuple[GroupNames, Ints]:
         """Numbers of names here, and these names with those that are new."""
         import polars as pl
 
@@ -237,11 +236,11 @@ class GroupNames:
         numbered = number_groups(together, len(together))
         return GroupNames(numbered.names), numbered.codes[len(known_names) :]
 
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Ints:
         """Numbers of the names in sorted order, a missing one last."""
         return self._names.arg_sort(nulls_last=True).to_numpy().astype(np.int64)
 
-    def take(self, numbers: NDArray[np.int64]) -> GroupNames:
+    def take(self, numbers: Ints) -> GroupNames:
         """Some of the names."""
         return GroupNames(self._names.gather(numbers))
 
@@ -383,7 +382,7 @@ class NeededParts:
             self._sources[place] = identity, fingerprint(identity)
         return self._sources[place][1]
 
-    def batch(self, form: Form, pool: Any, codes: NDArray[np.int64], n_groups: int) -> Batch:
+    def batch(self, form: Form, pool: Any, codes: Ints, n_groups: int) -> Batch:
         """Statistics of items, by the numbers of their groups."""
         by_source: dict[str, dict[str, Part]] = {}
         for key, (needed, source) in self.of_form(form).items():
@@ -451,7 +450,7 @@ class ReducedBatch(NamedTuple):
 
     form: Form
     groups: Numbered
-    sizes: NDArray[np.int64]
+    sizes: Ints
     parts: Batch
 
 

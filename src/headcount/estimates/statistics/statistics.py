@@ -31,8 +31,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Array, Ints
 from headcount._support.files import write_bytes
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
@@ -71,7 +71,7 @@ _DAMAGED = HeadcountError(
 )
 
 
-def pack(header: dict[str, Any], arrays: list[dict[str, NDArray[Any]]]) -> bytes:
+def pack(header: dict[str, Any], arrays: list[dict[str, Array]]) -> bytes:
     """Bytes of a header with ``parts``, and of the arrays of each part."""
     body, descriptions = [], []
     for description, content in zip(header["parts"], arrays, strict=True):
@@ -89,7 +89,7 @@ def pack(header: dict[str, Any], arrays: list[dict[str, NDArray[Any]]]) -> bytes
     return content_bytes + sha256(content_bytes).digest()
 
 
-def unpack(content: bytes) -> tuple[dict[str, Any], list[dict[str, NDArray[Any]]]]:
+def unpack(content: bytes) -> tuple[dict[str, Any], list[dict[str, Array]]]:
     """Header and arrays of what `pack` returned; everything else is refused."""
     if not content.startswith(_MAGIC):
         raise HeadcountError(
@@ -112,7 +112,7 @@ def unpack(content: bytes) -> tuple[dict[str, Any], list[dict[str, NDArray[Any]]
         raise _DAMAGED from None
 
 
-def _read(content: bytes) -> tuple[dict[str, Any], list[dict[str, NDArray[Any]]]]:
+def _read(content: bytes) -> tuple[dict[str, Any], list[dict[str, Array]]]:
     place = _FIXED + int.from_bytes(content[10:_FIXED], "little")
     header = json.loads(content[_FIXED:place])
     arrays = []
@@ -129,7 +129,7 @@ def _read(content: bytes) -> tuple[dict[str, Any], list[dict[str, NDArray[Any]]]
     return header, arrays
 
 
-def _array(packed: bytes, kind: str, shape: list[int]) -> NDArray[Any]:
+def _array(packed: bytes, kind: str, shape: list[int]) -> Array:
     dtype = np.dtype(kind)
     size = dtype.itemsize
     for n in shape:
@@ -144,7 +144,7 @@ def _array(packed: bytes, kind: str, shape: list[int]) -> NDArray[Any]:
     return numbers.astype(dtype.newbyteorder("="), copy=False)
 
 
-def _by_bytes(array: NDArray[Any]) -> bytes:
+def _by_bytes(array: Array) -> bytes:
     """First bytes of all numbers, then second bytes and so on, which compresses well."""
     return array.view(np.uint8).reshape(-1, array.dtype.itemsize).T.tobytes()
 
@@ -214,7 +214,7 @@ class Statistics(GroupStatistics):
         return self._names.to_list()
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Number of items of each group."""
         self._sort()
         return self._sizes
@@ -502,7 +502,7 @@ class Statistics(GroupStatistics):
             (store.n_variants for store in stores if not isinstance(store, Sums)), default=0
         )
 
-    def effective_sizes(self, parts: Sequence[Part]) -> NDArray[np.int64]:
+    def effective_sizes(self, parts: Sequence[Part]) -> Ints:
         """Number of items of each group that are left: all of them, or those of a sample.
 
         Parameters
@@ -621,8 +621,8 @@ class Statistics(GroupStatistics):
         self,
         form: Form,
         names: GroupNames,
-        numbers: NDArray[np.int64],
-        sizes: NDArray[np.int64],
+        numbers: Ints,
+        sizes: Ints,
         stores: dict[str, Store],
         copies: dict[str, int],
     ) -> None:
@@ -668,11 +668,7 @@ _OTHER_MODEL = HeadcountError(
 
 
 def summarise_batches(
-    model: Any,
-    batches: Any,
-    *,
-    by: str | None = None,
-    reader: BatchReader | None = None,
+    model: Any, batches: Any, *, by: str | None = None, reader: BatchReader | None = None
 ) -> Statistics:
     """Statistics of the rows of record batches.
 

@@ -21,14 +21,12 @@ from headcount._kernels.accumulation import (
     ratio_bins,
 )
 from headcount._kernels.stratified_draws import GOLDEN, mix
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError
 from headcount.parts.fitted import Part
 from headcount.parts.training import Embedder, MeanOf, WeightedRows
 from headcount.samples.samples import Samples
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 N_WIDTHS = 2
 """Number of wider cells whose answers show the error of cells."""
@@ -40,10 +38,10 @@ _MOST_PENDING = 1 << 20
 class Entries:
     """Cells or items of groups, sorted by group and key, each key of a group once."""
 
-    groups: Integers
+    groups: Ints
     keys: NDArray[np.uint64]
-    counts: Integers
-    sums: Integers
+    counts: Ints
+    sums: Ints
     bins: NDArray[np.uint8]
 
     @classmethod
@@ -75,7 +73,7 @@ class Entries:
         ends = np.searchsorted(self.groups, [groups.start, groups.stop])
         return self.take(slice(*ends))
 
-    def of_groups(self, numbers: Integers) -> Entries:
+    def of_groups(self, numbers: Ints) -> Entries:
         """The same entries, of groups with other numbers; they may be in any order."""
         return Entries(numbers[self.groups], self.keys, self.counts, self.sums, self.bins)
 
@@ -98,7 +96,7 @@ class Entries:
         return cls(groups[starts], keys[starts], counts, sums, bins[order[starts]])
 
 
-def _order(groups: Integers, keys: NDArray[np.uint64]) -> Integers:
+def _order(groups: Ints, keys: NDArray[np.uint64]) -> Ints:
     """Order by group and key; numpy is fast at one key, and at numbers of 16 bits."""
     if groups.max(initial=0) >= 1 << 16:
         return np.lexsort((keys, groups))
@@ -133,7 +131,7 @@ class GrowingEntries:
 
 
 def weighted_rows(
-    rows: Floats, weights: Floats, numbers: Integers, groups: slice, copies: int
+    rows: Floats, weights: Floats, numbers: Ints, groups: slice, copies: int
 ) -> WeightedRows:
     """Rows of consecutive groups with the given numbers, in order, as samples."""
     edges = np.searchsorted(numbers, np.arange(groups.start, groups.stop + 1))
@@ -150,7 +148,7 @@ def check(fine: bool) -> None:
         )
 
 
-def check_groups(groups: NDArray[Any], n_groups: int) -> None:
+def check_groups(groups: Array, n_groups: int) -> None:
     """Raise an error if numbers of groups are out of range or not in order."""
     inside = not len(groups) or 0 <= int(groups.min()) <= int(groups.max()) < n_groups
     check(inside and bool((np.diff(groups) >= 0).all()))
@@ -165,10 +163,10 @@ _LARGEST = np.int64(1) << np.int64(62)
 
 
 def add_in_threads(
-    work: Callable[[int, int, Integers], None], n: int, shape: tuple[int, ...], *, grain: int
-) -> Integers:
+    work: Callable[[int, int, Ints], None], n: int, shape: tuple[int, ...], *, grain: int
+) -> Ints:
     """Sum over n rows; ``work(start, stop, own)`` adds rows to an array of its thread."""
-    free: list[Integers] = []
+    free: list[Ints] = []
 
     def one_range(start: int, stop: int) -> None:
         try:
@@ -188,13 +186,11 @@ class Sums:
     They have the shape (G, 2, w): multiples of 2**-30 and remainders, multiples of 2**-61.
     """
 
-    def __init__(self, values: Integers | None = None) -> None:
+    def __init__(self, values: Ints | None = None) -> None:
         self._values = np.zeros((0, 2, 0), np.int64) if values is None else values
 
     @staticmethod
-    def deltas(
-        parts: Sequence[Part], items: Any, codes: Integers, n_groups: int
-    ) -> list[Integers]:
+    def deltas(parts: Sequence[Part], items: Any, codes: Ints, n_groups: int) -> list[Ints]:
         """Sums of items of the same source for each part, by the numbers of their groups."""
         if not parts:
             return []
@@ -206,7 +202,7 @@ class Sums:
         ends = np.cumsum([0, *widths]).tolist()
         block = max(1, (_NARROW_ROWS if max(widths) <= _NARROW else _WIDE_ROWS) // copies)
 
-        def work(start: int, stop: int, own: Integers) -> None:
+        def work(start: int, stop: int, own: Ints) -> None:
             views = [own[:, :, a:b] for a, b in pairwise(ends)]
             for first in range(start, stop, block):
                 block_rows = slice(first, min(first + block, stop))
@@ -218,7 +214,7 @@ class Sums:
         together = add_in_threads(work, n, (n_groups, 2, ends[-1]), grain=grain)
         return [together[:, :, a:b] for a, b in pairwise(ends)]
 
-    def check(self, delta: Integers, numbers: Integers) -> None:
+    def check(self, delta: Ints, numbers: Ints) -> None:
         """Raise an error if sums would become too large."""
         existing = numbers[numbers < len(self._values)]
         if not len(existing) or not len(delta):
@@ -230,7 +226,7 @@ class Sums:
                 "split it into smaller groups."
             )
 
-    def add(self, delta: Integers, numbers: Integers) -> None:
+    def add(self, delta: Ints, numbers: Ints) -> None:
         """Add sums, whose groups have these numbers here."""
         n_groups = max(len(self._values), int(numbers.max(initial=-1)) + 1)
         if n_groups > len(self._values):
@@ -240,7 +236,7 @@ class Sums:
             self._values = grown
         np.add.at(self._values, numbers, delta)
 
-    def merge(self, other: Sums, numbers: Integers) -> None:
+    def merge(self, other: Sums, numbers: Ints) -> None:
         """Add the sums of another object, whose groups have these numbers here."""
         self.add(other._values, numbers[: len(other._values)])
 
@@ -248,27 +244,27 @@ class Sums:
         """Object of this kind without content."""
         return Sums()
 
-    def content(self) -> Integers:
+    def content(self) -> Ints:
         """The sums."""
         return self._values
 
-    def regrouped(self, numbers: Integers) -> Sums:
+    def regrouped(self, numbers: Ints) -> Sums:
         """The sums of groups with other numbers; equal numbers are added."""
         regrouped = Sums()
         regrouped.add(self._values, numbers)
         return regrouped
 
-    def means(self, groups: slice, n_rows: Integers) -> NDArray[np.float64]:
+    def means(self, groups: slice, n_rows: Ints) -> Floats:
         """Means over the rows of some groups."""
         wholes, rests = self._values[groups, 0], self._values[groups, 1]
         return np.asarray((wholes + rests / FINEST) / FIXED_POINT / n_rows[:, None])
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         """Content as arrays, for files."""
         return {"sums": self._values}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_groups: int) -> Sums:
+    def from_arrays(cls, arrays: dict[str, Array], n_groups: int) -> Sums:
         """Object with this content, checked."""
         values = arrays["sums"]
         if values.ndim != 3 or values.shape[:2] != (n_groups, 2):
@@ -279,7 +275,7 @@ class Sums:
         return cls(values)
 
 
-def check_room(stores: dict[str, Any], deltas: dict[str, Any], numbers: Integers) -> None:
+def check_room(stores: dict[str, Any], deltas: dict[str, Any], numbers: Ints) -> None:
     """Raise an error if sums among some stores would become too large."""
     for key, store in stores.items():
         if isinstance(store, Sums):
@@ -305,7 +301,7 @@ _N_CELLS, _REACH = 1024, 15.0
 _MOST_DENSE = 1 << 10
 
 
-def _cell_table() -> tuple[Floats, Integers, np.int64]:
+def _cell_table() -> tuple[Floats, Ints, np.int64]:
     """Edges of the cells below 1/2, first cells by leading bits, and the first such bits.
 
     Edges are rounded to 32 bits, so that another library of mathematics has the same.
@@ -331,7 +327,7 @@ class LogitCells:
         # Cells that are not among the entries yet: counts and sums, (G, 1024, 2).
         self._dense = _no_cells()
 
-    def delta(self, rows: Floats, codes: Integers, n_groups: int) -> Entries | Integers:
+    def delta(self, rows: Floats, codes: Ints, n_groups: int) -> Entries | Ints:
         """Cells of items, each with one or several rows, by the numbers of their groups."""
         n, copies = len(codes), len(rows) // len(codes)
         if n_groups * _N_CELLS > 8 * max(len(rows), _GRAIN_ROWS):
@@ -343,7 +339,7 @@ class LogitCells:
             grain=max(_GRAIN_ROWS, n_groups * _N_CELLS // 2) // copies,
         )
 
-    def add(self, delta: Entries | Integers, numbers: Integers) -> None:
+    def add(self, delta: Entries | Ints, numbers: Ints) -> None:
         """Add cells, whose different groups have these numbers here."""
         if not isinstance(delta, Entries):
             n_groups = int(numbers.max(initial=-1)) + 1
@@ -354,7 +350,7 @@ class LogitCells:
         if self._cells.append(delta.of_groups(numbers)):
             self._cells.all()
 
-    def _add_dense(self, delta: Integers, numbers: Integers, n_groups: int) -> None:
+    def _add_dense(self, delta: Ints, numbers: Ints, n_groups: int) -> None:
         if n_groups > len(self._dense):
             grown = np.zeros((n_groups, _N_CELLS, 2), np.int64)
             grown[: len(self._dense)] = self._dense
@@ -362,7 +358,7 @@ class LogitCells:
         for number, cells in zip(numbers, delta, strict=True):
             self._dense[number] += cells
 
-    def merge(self, other: LogitCells, numbers: Integers) -> None:
+    def merge(self, other: LogitCells, numbers: Ints) -> None:
         """Add the cells of another object, whose groups have these numbers here."""
         self.add(other.content(), numbers)
 
@@ -377,11 +373,11 @@ class LogitCells:
             self._dense = _no_cells()
         return self._cells.all()
 
-    def regrouped(self, numbers: Integers) -> LogitCells:
+    def regrouped(self, numbers: Ints) -> LogitCells:
         """The cells of groups with other numbers; equal numbers are added."""
         return LogitCells(Entries.gather([self.content().of_groups(numbers)]))
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         """Content as arrays, for files."""
         cells = self.content()
         return {
@@ -392,7 +388,7 @@ class LogitCells:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_groups: int) -> LogitCells:
+    def from_arrays(cls, arrays: dict[str, Array], n_groups: int) -> LogitCells:
         """Object with this content, checked."""
         groups, keys = arrays["groups"], arrays["cells"]
         counts, sums = arrays["counts"], arrays["sums"]
@@ -426,11 +422,11 @@ class LogitCells:
         )
 
 
-def _no_cells() -> Integers:
+def _no_cells() -> Ints:
     return np.zeros((0, _N_CELLS, 2), np.int64)
 
 
-def _entries(dense: Integers) -> Entries:
+def _entries(dense: Ints) -> Entries:
     """Cells that are not empty, of an array (G, 1024, 2)."""
     cells = dense.reshape(-1, 2)
     filled = np.flatnonzero(cells[:, 0])
@@ -440,7 +436,7 @@ def _entries(dense: Integers) -> Entries:
     return Entries(groups, keys.astype(np.uint64), counts, sums[:, None], bins)
 
 
-def _sparse_cells(rows: Floats, codes: Integers) -> Entries:
+def _sparse_cells(rows: Floats, codes: Ints) -> Entries:
     """Cells of rows that have about as many groups as there are rows."""
     n = len(rows)
     cells, fixed = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -479,7 +475,7 @@ class RatioCells:
         cells: Entries | None = None,
         sample: Entries | None = None,
         levels: NDArray[np.uint8] | None = None,
-        totals: Integers | None = None,
+        totals: Ints | None = None,
     ) -> None:
         K = n_classes
         self._n_classes = K
@@ -490,9 +486,7 @@ class RatioCells:
         # By the class with the largest posterior: the number of rows, and their sums.
         self._totals = np.zeros((0, K, K + 1), np.int64) if totals is None else totals
 
-    def delta(
-        self, rows: Floats, codes: Integers, n_groups: int
-    ) -> tuple[Entries, Entries, Integers]:
+    def delta(self, rows: Floats, codes: Ints, n_groups: int) -> tuple[Entries, Entries, Ints]:
         """Cells, sample and totals of items, by the numbers of their groups."""
         n, K = rows.shape
         codes = np.tile(codes, n // len(codes))
@@ -512,7 +506,7 @@ class RatioCells:
         add_integers(fixed, codes * K + largest, 0, n, totals)
         return cells, _lowest(items, self._most), totals.reshape(n_groups, K, K + 1)
 
-    def add(self, delta: tuple[Entries, Entries, Integers], numbers: Integers) -> None:
+    def add(self, delta: tuple[Entries, Entries, Ints], numbers: Ints) -> None:
         """Add what `delta` returned, whose groups have these numbers here."""
         cells, sample = (entries.of_groups(numbers) for entries in delta[:2])
         self._grow(int(numbers.max(initial=-1)) + 1)
@@ -522,7 +516,7 @@ class RatioCells:
         if self._sample.append(sample) or ready:
             self._settle()
 
-    def merge(self, other: RatioCells, numbers: Integers) -> None:
+    def merge(self, other: RatioCells, numbers: Ints) -> None:
         """Add the content of another object, whose groups have these numbers here."""
         other._settle()
         self._settle()
@@ -535,11 +529,11 @@ class RatioCells:
         """Object of this kind without content."""
         return RatioCells(self._n_classes)
 
-    def content(self) -> Integers:
+    def content(self) -> Ints:
         """Number of rows, and the sums of their posteriors."""
         return self._totals
 
-    def regrouped(self, numbers: Integers) -> RatioCells:
+    def regrouped(self, numbers: Ints) -> RatioCells:
         """The content of groups with other numbers; equal numbers are added."""
         regrouped = RatioCells(self._n_classes)
         regrouped.merge(self, numbers)
@@ -566,7 +560,7 @@ class RatioCells:
             cells = _at_levels(cells, self._levels)
         self._cells.replace(cells)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         """Content as arrays, for files."""
         self._settle()
         cells, sample = self._cells.all(), self._sample.all()
@@ -584,7 +578,7 @@ class RatioCells:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_groups: int) -> RatioCells:
+    def from_arrays(cls, arrays: dict[str, Array], n_groups: int) -> RatioCells:
         """Object with this content, checked."""
         levels, totals = arrays["levels"], arrays["totals"]
         check(totals.ndim == 3 and totals.shape[2] > 3)
@@ -626,7 +620,7 @@ class RatioCells:
         self._settle()
         return _N_REPLICATES if (self._levels == _DROPPED).any() else N_WIDTHS
 
-    def sample_sizes(self) -> Integers:
+    def sample_sizes(self) -> Ints:
         """Number of rows of each group that are left: all, or those of the sample."""
         self._settle()
         sample = self._sample.all()

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Array, Floats
 from headcount._support.execution import check_fork
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, Verdicts, check_scores
@@ -50,13 +50,8 @@ class PosteriorColumns:
         return None
 
     def of_batch(
-        self,
-        batch: pl.DataFrame,
-        table: str = "",
-        first_row: int = 0,
-        *,
-        missing: bool = False,
-    ) -> NDArray[np.float64]:
+        self, batch: pl.DataFrame, table: str = "", first_row: int = 0, *, missing: bool = False
+    ) -> Floats:
         """Posteriors of all classes of the rows of a frame, (n, K).
 
         ``table`` is the name of the table in messages, and ``first_row`` the row of its first.
@@ -90,7 +85,7 @@ class PosteriorColumns:
             "posteriors: convert them to numbers."
         )
 
-    def _checked(self, numbers: Sequence[pl.Series], table: str) -> NDArray[np.float64]:
+    def _checked(self, numbers: Sequence[pl.Series], table: str) -> Floats:
         if len(numbers) == 1:
             both_classes = check_scores(numbers[0].to_numpy(), 2, name=table)
             if self.positive == 1:
@@ -117,7 +112,7 @@ class ScoreReader:
         by: str | None = None,
     ) -> None:
         classes = model.classes if isinstance(model, Fitted) else model.classes_
-        self._classes: NDArray[Any] = classes
+        self._classes: Array = classes
         self._columns = None if columns is None else PosteriorColumns(tuple(columns))
         self._verdicts, self._by = verdicts, by
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Floats, Ints
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, as_narwhals
@@ -90,7 +90,7 @@ class CountedScores(GroupStatistics):
     """
 
     def __init__(
-        self, groups: tuple[Any, ...], sizes: NDArray[np.int64], variants: tuple[CellRows, ...]
+        self, groups: tuple[Any, ...], sizes: Ints, variants: tuple[CellRows, ...]
     ) -> None:
         self._groups, self._sizes, self._variants = groups, sizes, variants
 
@@ -116,7 +116,7 @@ class CountedScores(GroupStatistics):
         return self._groups
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """Number of items of each group."""
         return self._sizes
 
@@ -124,7 +124,7 @@ class CountedScores(GroupStatistics):
         """Number of variants, which show the error of the cells."""
         return _N_WIDTHS
 
-    def effective_sizes(self, parts: Sequence[Part]) -> NDArray[np.int64]:
+    def effective_sizes(self, parts: Sequence[Part]) -> Ints:
         """Number of items of each group: none are left out."""
         return self._sizes
 
@@ -138,9 +138,9 @@ class CountedScores(GroupStatistics):
 class CellRows:
     """Cells of consecutive groups, each with its mean score and number of items."""
 
-    scores: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    ends: NDArray[np.int64]
+    scores: Floats
+    weights: Floats
+    ends: Ints
 
     def of_groups(self, groups: slice) -> CellRows:
         """Cells of some groups."""
@@ -148,7 +148,7 @@ class CellRows:
         rows = slice(ends[0], ends[-1])
         return CellRows(self.scores[rows], self.weights[rows], ends - ends[0])
 
-    def reduced(self, part: Part) -> NDArray[np.float64] | WeightedRows:
+    def reduced(self, part: Part) -> Floats | WeightedRows:
         """Value of a statistic, from the mean scores of the cells."""
         items = part.source.items(Scored(self.scores))
         n = len(self.scores)

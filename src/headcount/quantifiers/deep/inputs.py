@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.extmath import randomized_svd
 
+from headcount._support.arrays import Floats, Ints
 from headcount.items.arrays import Scored, count_rows, take_rows
 from headcount.parts.training import Features, Header
 from headcount.quantifiers.base import Quantifier
@@ -18,7 +19,7 @@ from headcount.samples.protocols import UPP
 from headcount.samples.samples import Samples, index_dtype
 from headcount.scores.scorer import Scorer
 
-Rows = NDArray[np.int64]
+Rows = Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +27,7 @@ class Bags:
     """Samples of a pool and the shares of their classes."""
 
     samples: Samples
-    shares: NDArray[np.float64]
+    shares: Floats
 
     @classmethod
     def concatenate(cls, parts: Sequence[Bags]) -> Bags:
@@ -57,7 +58,7 @@ class LabelledBags:
     """Bags of labelled items, with shares drawn uniformly from the simplex."""
 
     rows: Rows
-    codes: NDArray[np.int64]
+    codes: Ints
     n_classes: int
     n_pool: int
 
@@ -75,7 +76,7 @@ class KnownBags:
     """Given bags: as they are, or mixtures of two of them."""
 
     bags: Bags
-    codes: NDArray[np.int64] | None = None
+    codes: Ints | None = None
     mixtures: bool = False
 
     def draw(self, n: int, size: int, rng: np.random.Generator) -> Bags:
@@ -134,9 +135,7 @@ class Mix:
         return Bags.concatenate(bags).take(rng.permutation(n))
 
 
-def split_by_class(
-    codes: NDArray[np.int64], n_classes: int, part: float, seed: int
-) -> tuple[Rows, Rows]:
+def split_by_class(codes: Ints, n_classes: int, part: float, seed: int) -> tuple[Rows, Rows]:
     """Split items at random into two parts, both with items of every class.
 
     >>> import numpy as np
@@ -153,7 +152,7 @@ def split_by_class(
     return np.sort(np.concatenate(training)), np.sort(np.concatenate(held))
 
 
-Floats = NDArray[np.float32]
+Floats32 = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,9 +160,9 @@ class ItemInputs:
     """Features as numbers of similar size, reduced to principal directions if they are many."""
 
     header: Header
-    directions: NDArray[np.float64] | None
-    centre: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    directions: Floats | None
+    centre: Floats
+    scale: Floats
 
     @classmethod
     def learn(cls, X: Any, most: int, seed: int) -> ItemInputs:
@@ -191,7 +190,7 @@ class ItemInputs:
         """Number of inputs per item."""
         return len(self.centre)
 
-    def apply(self, X: Any) -> Floats:
+    def apply(self, X: Any) -> Floats32:
         """Inputs of items, one row per item."""
         features = Features.of(X)
         self.header.check(features.header)
@@ -219,13 +218,8 @@ class ClassifierInputs:
 
     @classmethod
     def learn(
-        cls,
-        scorer: Scorer,
-        methods: Sequence[Quantifier],
-        X: Any,
-        codes: NDArray[np.int64],
-        rows: NDArray[np.int64],
-    ) -> tuple[ClassifierInputs, NDArray[np.float64]]:
+        cls, scorer: Scorer, methods: Sequence[Quantifier], X: Any, codes: Ints, rows: Ints
+    ) -> tuple[ClassifierInputs, Floats]:
         """Train the classifier on some rows; score them out-of-fold, and the others."""
         labels = codes[rows]
         scorer = scorer.fit(take_rows(X, rows), labels)
@@ -237,7 +231,7 @@ class ClassifierInputs:
             posteriors[unscored] = scorer.posteriors(take_rows(X, unscored))
         return cls(scorer, fitted), posteriors
 
-    def posteriors(self, X: Any) -> NDArray[np.float64]:
+    def posteriors(self, X: Any) -> Floats:
         """Posteriors of new items."""
         return self.scorer.posteriors(X)
 
@@ -246,16 +240,16 @@ class ClassifierInputs:
 class Pool:
     """Items as a network takes them."""
 
-    inputs: Floats
-    posteriors: NDArray[np.float64] | None
+    inputs: Floats32
+    posteriors: Floats | None
     methods: Sequence[Quantifier]
     n_classes: int
 
     @classmethod
     def of(
         cls,
-        values: Floats,
-        posteriors: NDArray[np.float64] | None,
+        values: Floats32,
+        posteriors: Floats | None,
         classifier: ClassifierInputs | None,
         n_classes: int,
     ) -> Pool:
@@ -265,7 +259,7 @@ class Pool:
         inputs = np.hstack([values, posteriors.astype(np.float32)])
         return cls(inputs, posteriors, classifier.methods, n_classes)
 
-    def estimates(self, samples: Samples) -> NDArray[np.float64]:
+    def estimates(self, samples: Samples) -> Floats:
         """Estimates by the methods, of shape (samples, methods, classes)."""
         if self.posteriors is None or not self.methods:
             return np.empty((len(samples), 0, self.n_classes))

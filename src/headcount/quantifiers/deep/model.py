@@ -16,6 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.parameters import check_positive
 from headcount.errors import HeadcountError, MissingPackageError
 from headcount.items.arrays import count_rows, take_rows
@@ -196,7 +197,7 @@ class FittedNetwork(Model):
     losses: tuple[float, ...]
     held_out: Training | None
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         """Weights and validation losses."""
         return {**self.weights, _LOSSES: np.array(self.losses)}
 
@@ -225,8 +226,8 @@ class BagTraining:
 
     items: Any
     samples: Samples
-    shares: NDArray[np.float64]
-    codes: NDArray[np.int64] | None
+    shares: Floats
+    codes: Ints | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +277,7 @@ class NetworkTraining(Aggregation):
             weights = weights_of(network)
         return self._with(weights, losses, split, inputs, classifier)
 
-    def restore(self, labelled: Training, arrays: dict[str, NDArray[Any]]) -> NetworkTraining:
+    def restore(self, labelled: Training, arrays: dict[str, Array]) -> NetworkTraining:
         """Repeat the fit on labelled items with weights that are known."""
         from headcount.quantifiers.deep.networks import rebuild
 
@@ -336,7 +337,7 @@ class _Split:
 
     labelled: Training | None
     known: BagTraining | None
-    rows: tuple[NDArray[np.int64], NDArray[np.int64]] | None
+    rows: tuple[Ints, Ints] | None
     bags: tuple[Bags, Bags] | None
     seed: int
 
@@ -395,7 +396,7 @@ class _Split:
         rng = np.random.default_rng(self.seed)
         return self._items(1).draw(_VALIDATION_BAGS, size, rng)
 
-    def classified(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def classified(self, name: str) -> tuple[Ints, Ints]:
         """Classes of the first table, and the rows that a classifier is trained on."""
         if self.labelled is not None and self.rows is not None:
             return self.labelled.codes, self.rows[0]
@@ -431,7 +432,7 @@ class _Split:
         n_pool = sum(count_rows(table) for table in self.tables)
         return LabelledBags(rows, self.labelled.codes[rows], self.n_classes, n_pool)
 
-    def _bag_codes(self) -> NDArray[np.int64] | None:
+    def _bag_codes(self) -> Ints | None:
         assert self.known is not None
         if self.known.codes is None:
             return None

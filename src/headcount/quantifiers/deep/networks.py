@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from headcount._support.arrays import Floats
 from headcount._support.execution import track
 from headcount.quantifiers.deep.inputs import Bags, BagSource, Pool
 from headcount.quantifiers.deep.model import (
@@ -696,11 +697,7 @@ def _batches(
 
 
 def _loss(
-    network: Network,
-    pool: Pool,
-    bags: Bags,
-    estimates: NDArray[np.float64],
-    settings: TrainingSettings,
+    network: Network, pool: Pool, bags: Bags, estimates: Floats, settings: TrainingSettings
 ) -> float:
     """Validation loss: the last one of training."""
     predicted = answers(network.eval(), pool.inputs, bags.samples, estimates)
@@ -710,11 +707,8 @@ def _loss(
 
 @torch.inference_mode()
 def answers(
-    network: Network,
-    inputs: NDArray[np.float32],
-    samples: Samples,
-    estimates: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    network: Network, inputs: NDArray[np.float32], samples: Samples, estimates: Floats
+) -> Floats:
     """Shares of samples: each item goes through the item network once."""
     weight = network.last.weight
     item_numbers, places = np.unique(samples.indices, return_inverse=True)

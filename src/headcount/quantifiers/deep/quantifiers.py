@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from headcount._support.arrays import Array, Floats
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import (
     check_choice,
@@ -146,7 +147,7 @@ class NetworkQuantifier(Quantifier):
         model = self._aggregation().fit(training)
         return self._of_network(model, source.classes, training.prior)
 
-    def trained_arrays(self) -> dict[str, NDArray[Any]]:
+    def trained_arrays(self) -> dict[str, Array]:
         """Weights of the network, and its validation losses."""
         return self._network.arrays()
 
@@ -156,7 +157,7 @@ class NetworkQuantifier(Quantifier):
         assert isinstance(self.fitted_.model, FittedNetwork)
         return self.fitted_.model
 
-    def fit_trained(self, X: Any, y: ArrayLike, arrays: dict[str, NDArray[Any]]) -> Self:
+    def fit_trained(self, X: Any, y: ArrayLike, arrays: dict[str, Array]) -> Self:
         """Repeat `fit` without training the network.
 
         >>> from sklearn.datasets import make_classification
@@ -171,9 +172,7 @@ class NetworkQuantifier(Quantifier):
         model = self._aggregation().restore(training, arrays)
         return self._keep(self._of_network(model, classes, training.prior))
 
-    def _of_network(
-        self, training: NetworkTraining, classes: NDArray[Any], prior: NDArray[np.float64]
-    ) -> Fitted:
+    def _of_network(self, training: NetworkTraining, classes: Array, prior: Floats) -> Fitted:
         network = training.fitted
         assert network is not None
         reason = (
@@ -244,7 +243,7 @@ class NetworkQuantifier(Quantifier):
 
 def _known_bags(
     pool: Any, samples: Samples, prevalence: Any, y: ArrayLike | None, classes: Any
-) -> tuple[BagTraining, NDArray[Any]]:
+) -> tuple[BagTraining, Array]:
     """Bags with their shares, and the classes."""
     if y is not None:
         names, codes = check_labels(y, classes=classes)
