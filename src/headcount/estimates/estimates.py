@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import (
+    Callable,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    ValuesView,
+)
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -275,7 +283,8 @@ class GroupAnswers:
     """Answers of a method to groups, and all that their estimates are computed from.
 
     `conditioned_sizes` are the numbers of independent items that the answers count for,
-    `own` the answers of ``predict`` if these are not the conditioned means themselves.
+    `own` the answers of ``predict`` if these are not the conditioned means themselves. The
+    estimates of the groups at the places `named` are conditioned on a prior that they share.
     """
 
     names: tuple[Hashable, ...]
@@ -290,47 +299,67 @@ class GroupAnswers:
     n_effective: Sequence[float | None]
     examine: Examine
     revise: Revise | None = None
+    shared: ShareConditioning | None = None
+    named: frozenset[int] = frozenset()
 
     @cached_property
     def raw(self) -> Floats:
         """Shares that the method alone finds, (G, K)."""
-        return self._raw(slice(None))
+        return self._raw(self._everywhere)
 
     @cached_property
     def raw_error(self) -> Floats | None:
         """Bound on the error of `raw` from cells or samples in place of items, (G, K)."""
         if self.own is None:
-            variants = self._points_of_variants(slice(None), self.sizes)
+            variants = self._points_of_variants(self._everywhere, self.sizes)
         else:
             variants = self.own.variants
         if variants is None:
             return None
         return deviations(self.raw, variants, self.conditioned_sizes < self.sizes)
 
-    def _raw(self, places: slice | list[int]) -> Floats:
+    @property
+    def _everywhere(self) -> list[int]:
+        return list(range(len(self.names)))
+
+    def _raw(self, places: list[int]) -> Floats:
         if self.own is not None:
             return self.own.values[places]
-        return self.conditioning.points(self.answers.values[places], self.sizes[places])
+        return self._points(places, self.answers.values, self.sizes)
 
-    def _points_of_variants(self, places: slice | list[int], sizes: Ints) -> Floats | None:
+    def _points_of_variants(self, places: list[int], sizes: Ints) -> Floats | None:
         if self.answers.variants is None:
             return None
         return np.stack(
-            [
-                self.conditioning.points(answers[places], sizes[places])
-                for answers in self.answers.variants
-            ]
+            [self._points(places, answers, sizes) for answers in self.answers.variants]
         )
+
+    def _points(self, places: list[int], answers: Floats, sizes: Ints) -> Floats:
+        shares = np.empty((len(places), len(self.classes)))
+        for conditioning, chosen in self._by_prior(places):
+            rows = [places[i] for i in chosen]
+            shares[chosen] = conditioning.points(answers[rows], sizes[rows])
+        return shares
+
+    def _by_prior(self, places: list[int]) -> Iterator[tuple[ShareConditioning, list[int]]]:
+        """Positions of the places whose groups have the same prior."""
+        shared = [i for i, place in enumerate(places) if place in self.named]
+        alone = [i for i, place in enumerate(places) if place not in self.named]
+        if shared:
+            assert self.shared is not None
+            yield self.shared, shared
+        if alone:
+            yield self.conditioning, alone
 
     def estimates(self, places: list[int]) -> Sequence[Estimate]:
         """Estimates of some groups, with their draws if memory allows it."""
-        return self._made(places, self.conditioning.posteriors(*self._conditions(places)))
+        return self._made(places, self._posteriors(places, ShareConditioning.posteriors))
 
     def in_batches(self) -> Iterator[Estimate]:
         """Estimates of all groups, whose draws are released batch by batch."""
         for first in range(0, len(self.names), _AT_ONCE):
             places = list(range(first, min(first + _AT_ONCE, len(self.names))))
-            posteriors = list(self.conditioning.repeated(*self._conditions(places)))
+            posteriors = self._posteriors(places, ShareConditioning.repeated)
             estimates = self._made(places, posteriors)
             yield from estimates
             revised = [estimate.posterior for estimate in estimates]
@@ -338,8 +367,16 @@ class GroupAnswers:
                 if isinstance(posterior, RepeatedPosterior):
                     posterior.release()
 
-    def _conditions(self, places: list[int]) -> tuple[Floats, Ints]:
-        return self.answers.values[places], self.conditioned_sizes[places]
+    def _posteriors(
+        self, places: list[int], make: Callable[..., Iterable[Any]]
+    ) -> list[SharePosterior | RepeatedPosterior]:
+        """Distributions of the shares of some groups, made by a method of a conditioning."""
+        posteriors: dict[int, SharePosterior | RepeatedPosterior] = {}
+        for conditioning, chosen in self._by_prior(places):
+            rows = [places[i] for i in chosen]
+            made = make(conditioning, self.answers.values[rows], self.conditioned_sizes[rows])
+            posteriors |= zip(chosen, made, strict=True)
+        return [posteriors[i] for i in range(len(places))]
 
     def _made(
         self, places: list[int], posteriors: Sequence[SharePosterior | RepeatedPosterior]

@@ -242,9 +242,11 @@ class ShareEstimator(BaseEstimator):
             Plan that the labelled rows were drawn by, with the samples as its groups. None
             for a simple random sample of the pool.
         guarantee : {"approximate", "exact"}, default="approximate"
+        prior : None, "shared", float, array-like of shape (K,) or (M, K), default=None
+            As for `estimate`. "shared" learns it from the samples themselves, if there are ten
+            or more with at most 200 items in the median: sites or products that are alike.
         weights, clusters : array-like of shape (n,), default=None
         estimand : {"realised", "expected"}, default="realised"
-        prior : None, float, array-like of shape (K,) or (M, K), default=None
         posterior : bool, default=False
         replicates : int, default=4000
         random_state : int, RandomState, Generator or None, default=None

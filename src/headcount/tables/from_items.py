@@ -18,7 +18,12 @@ from headcount._support.parameters import check_fraction
 from headcount._support.versions import versions
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.estimates.estimate import Estimate
-from headcount.estimates.estimation import EstimateOptions, estimate_groups, estimate_pool
+from headcount.estimates.estimation import (
+    SHARED,
+    EstimateOptions,
+    estimate_groups,
+    estimate_pool,
+)
 from headcount.estimates.labels.from_labels import check_labelled_rows
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.estimates.statistics.needed_parts import Numbered, number_groups
@@ -230,7 +235,11 @@ class TableItems:
                 self.quantifier.fitted_,
                 self.pool,
                 samples,
-                EstimateOptions(random_state=random_state, groups=names),
+                EstimateOptions(
+                    prior=None if self.labelled is not None else SHARED,
+                    random_state=random_state,
+                    groups=names,
+                ),
                 labelled=self.labelled,
                 design=self.design,
                 weights=self.weights,
@@ -320,7 +329,7 @@ class TableStatistics:
     ) -> list[Slice]:
         counted = _PageParts(self.quantifier).counted(statistics) or [None] * len(names)
         # Read one by one: all draws together would not fit into memory.
-        options = EstimateOptions(random_state=random_state, groups=names)
+        options = EstimateOptions(prior=SHARED, random_state=random_state, groups=names)
         estimates = estimate_groups(self.quantifier.fitted_, statistics, None, options)
         return make_slices(names, estimates.values(), level, counted, [None] * len(names))
 
