@@ -117,3 +117,36 @@ def test_a_column_with_a_strange_name_is_no_pattern(files):
 )
 def test_bad_calls_are_refused_in_a_sentence(files, refused, arguments, message):
     assert message in refused("estimate", "new.csv", *TRAIN, *arguments)
+
+
+def monthly(n, months, late, dear, seed):
+    """Reviews of some months in which the shares of both tags are those of each month."""
+    parts = [
+        reviews(n, [late[i], dear[i]], seed + i).with_columns(month=pl.lit(f"2025-{month:02d}"))
+        for i, month in enumerate(months)
+    ]
+    return pl.concat(parts)
+
+
+def test_tags_follow_what_held_in_labelled_months():
+    mix = [0.1, 0.7, 0.3, 0.8, 0.2, 0.6]
+    labelled = monthly(100, range(1, 7), mix, mix[::-1], 0)
+    new = monthly(100, (7, 8), [0.75, 0.2], [0.3, 0.7], 50)
+    found = hc.analyse(new, train=labelled, target="tag_*", method="SLD(bcts)", by="month")
+    for tag in ("tag_late", "tag_dear"):
+        analysis = found.analyses[tag]
+        assert analysis.overall.estimate.basis == "history"
+        assert any(note.startswith(f"{tag}: On 3 labelled months") for note in found.notes)
+        for item in analysis.groups:
+            assert item.low[1] - 0.03 <= item.truth[1] <= item.high[1] + 0.03
+            assert item.in_labelled is None
+    alone = hc.analyse(new, train=labelled, target="tag_*", by="month", history="no")
+    assert alone.first.overall.estimate.basis == "prior shift"
+
+
+def test_tags_without_labelled_groups_contain_both_readings(files):
+    found = hc.analyse("new.csv", train=reviews(300, [0.3, 0.4], 0).drop("month"),
+                       target="tag_*", method="PACC")  # fmt: skip
+    assert found.first.overall.estimate.basis == "no history: two readings"
+    with pytest.raises(HeadcountError, match="has no labelled groups"):
+        hc.analyse("new.csv", train="labelled.csv", target="tag_*", history="yes")

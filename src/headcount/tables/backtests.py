@@ -14,7 +14,12 @@ from markupsafe import Markup
 from headcount._support.arrays import Array
 from headcount._support.text import Cell, Table, percent
 from headcount.errors import HeadcountError
-from headcount.estimates.backtest import COMBINED, Backtest, run_backtest
+from headcount.estimates.backtest import (
+    COMBINED,
+    Backtest,
+    TooFewGroupsError,
+    run_backtest,
+)
 from headcount.estimates.history import PRIOR_SHIFT, History, remaining_uncertainty
 from headcount.items.arrays import Scored
 from headcount.quantifiers.deep.quantifiers import NetworkQuantifier
@@ -165,6 +170,24 @@ def with_history(
     return replace(
         model, quantifier=following(model.quantifier, history), history=history, why_history=why
     )
+
+
+def learn_history(
+    model: TableModel | ScoreModel, training: LabelledItems, options: Options, history: str
+) -> tuple[TableModel | ScoreModel, str]:
+    """The model with what held in labelled groups, or with the drift that is usual; a note."""
+    if history == "no" or not has_history(model):
+        return model, ""
+    groups, reason = find_groups(training, options), ""
+    if groups is not None:
+        try:
+            backtest = model_backtest(model, training, groups, options.random_state)
+            return with_history(model, backtest.history, backtest.sentence), ""
+        except TooFewGroupsError as error:
+            reason = str(error)
+    if history == "yes":
+        raise no_groups(training, reason)
+    return with_history(model, usual_drift(model), ""), reason
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,7 +14,6 @@ import polars as pl
 from headcount._support.files import input_files
 from headcount._support.parameters import check_choice, check_fraction
 from headcount.errors import HeadcountError
-from headcount.estimates.backtest import TooFewGroupsError
 from headcount.estimates.changes import Changes, NothingVariesError
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.estimates.statistics.statistics import Statistics
@@ -22,14 +21,7 @@ from headcount.estimates.statistics.warehouse import cells_query
 from headcount.items.arrays import Scored, Verdicts, count_rows
 from headcount.scores.scorer import ScoredPool
 from headcount.tables.analysis import Analysis
-from headcount.tables.backtests import (
-    find_groups,
-    has_history,
-    model_backtest,
-    no_groups,
-    usual_drift,
-    with_history,
-)
+from headcount.tables.backtests import find_groups, learn_history
 from headcount.tables.changes import changes_of
 from headcount.tables.from_items import (
     TableItems,
@@ -225,7 +217,9 @@ def analyse(
         tags = tag_columns(source, str(target))
         if tags:
             _check_tag_options(scores, labelled, random_labels)
-            return analyse_tags(table, source, tags, reasons, method, classifier, options)
+            return analyse_tags(
+                table, source, tags, reasons, method, classifier, options, history
+            )
         training = read_labelled(source, str(target), random_state=random_state)
         notes += (*source.notes, *training.notes)
         if scores is None:
@@ -258,7 +252,7 @@ def analyse(
         random_labels=random_labels,
     )
     if training is not None and labels.labelled is None:
-        fitted, note = _learn_history(fitted, training, options, history)
+        fitted, note = learn_history(fitted, training, options, history)
         notes += (note,)
     analysis = _apply(fitted, table, labels, notes, options)
     if training is not None:
@@ -311,24 +305,6 @@ def _with_changes(analysis: Analysis, changes: Changes) -> Analysis:
         overall=replace(analysis.overall, doubt=doubt),
         groups=tuple(replace(item, doubt=item.doubt or doubt) for item in analysis.groups),
     )
-
-
-def _learn_history(
-    model: TableModel | ScoreModel, training: LabelledItems, options: Options, history: str
-) -> tuple[TableModel | ScoreModel, str]:
-    """The model with what held in labelled groups, or with the drift that is usual; a note."""
-    if history == "no" or not has_history(model):
-        return model, ""
-    groups, reason = find_groups(training, options), ""
-    if groups is not None:
-        try:
-            backtest = model_backtest(model, training, groups, options.random_state)
-            return with_history(model, backtest.history, backtest.sentence), ""
-        except TooFewGroupsError as error:
-            reason = str(error)
-    if history == "yes":
-        raise no_groups(training, reason)
-    return with_history(model, usual_drift(model), ""), reason
 
 
 def _split(table: TableFile, target: str | None) -> tuple[TableFile, TableFile, str]:

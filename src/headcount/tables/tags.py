@@ -26,14 +26,20 @@ from headcount.tables.analysis import (
     share_rows,
     share_table,
 )
+from headcount.tables.backtests import learn_history
 from headcount.tables.columns import parse_texts
 from headcount.tables.from_items import analyse_items
 from headcount.tables.groups import Options
-from headcount.tables.label_columns import read_clusters, read_weights, stripped
-from headcount.tables.models import NamedMethod, make_classifier
+from headcount.tables.label_columns import (
+    LabelledItems,
+    read_clusters,
+    read_weights,
+    stripped,
+)
+from headcount.tables.models import NamedMethod, TableModel, make_classifier
 from headcount.tables.pages import tag_page
 from headcount.tables.preparation import Preparation, Tally, prepare, prepared_batches
-from headcount.tables.readers import TableFile
+from headcount.tables.readers import TableFile, frame_table
 from headcount.tables.words import MARK, printed_groups
 
 if TYPE_CHECKING:
@@ -245,10 +251,12 @@ def analyse_tags(
     method: str,
     classifier: Any,
     options: Options,
+    history: str = "auto",
 ) -> TagAnalysis:
     """Estimate the shares of several tags in a table, and in its groups."""
     indicators, rows, notes = _read_tags(source, tags)
     frame = source.read([name for name in source.columns if name not in tags], rows)
+    description = f"{source.name}, {len(frame):,} rows"
     preparation = prepare(
         frame, leave_out=dict(leave_out), name=repr(source.name), dates=options.date_order
     )
@@ -264,7 +272,7 @@ def analyse_tags(
     groups = options.groups(table)
     truth, note = _known_tags(table, fitted.tags_.tolist())
     facts = {
-        "Labelled table": f"{source.name}, {len(frame):,} rows",
+        "Labelled table": description,
         "New table": f"{table.name}, {len(scored[0]):,} rows",
     }
     weights = read_weights(table, options.weight)
@@ -273,8 +281,20 @@ def analyse_tags(
     for name, tag_quantifier, items in zip(
         fitted.tags_, fitted.quantifiers_, scored, strict=True
     ):
+        labelled = LabelledItems(
+            frame_table(frame, source.name), indicators[name].cast(int).to_numpy(), "", ()
+        )
+        model, reason = learn_history(
+            TableModel(
+                tag_quantifier, str(name), preparation, None, description,
+                tag_quantifier.fitted_.scorer,
+            ),
+            labelled,
+            options,
+            history,
+        )  # fmt: skip
         analysis = analyse_items(
-            tag_quantifier,
+            model.quantifier,
             items,
             groups=groups,
             truth=None if truth is None else truth[name].cast(int).to_numpy(),
@@ -285,9 +305,12 @@ def analyse_tags(
             level=options.level,
             random_state=options.random_state,
         )
-        analyses[str(name)] = replace(analysis, columns=preparation.facts())
+        analyses[str(name)] = replace(
+            analysis, columns=preparation.facts(), history=model.why_history
+        )
+        notes.append(f"{name}: {model.why_history}" if model.why_history else reason)
     heading = options.title or f"{len(analyses)} tags in {table.name}"
-    notes += [note, *preparation.notes(), groups.note if groups else ""]
+    notes = [*dict.fromkeys(notes), note, *preparation.notes(), groups.note if groups else ""]
     notes += tally.notes(table.name)
     return TagAnalysis(heading, analyses, tuple(filter(None, notes)), preparation.facts())
 
