@@ -21,6 +21,7 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
 _GREY = "#ececec"
 _TEXT, _SMALL = 8.0, 7.0  # points
 _MOST_TICKS = 7  # of a horizontal axis
+_CUT = 0.01  # share of the values below a logarithmic axis
 _ROOM = 0.8  # share of the distance between two values that boxes fill
 
 
@@ -171,8 +172,8 @@ def name_boxes(
     numbered = [
         Panel(
             panel.title,
-            {"": {float(names.index(name)): np.concatenate(list(of.values()))
-                  for name, of in panel.series.items()}},
+            {"": {float(names.index(name)): np.concatenate(list(by_x.values()))
+                  for name, by_x in panel.series.items()}},
             panel.grey,
         )
         for panel in panels
@@ -197,29 +198,29 @@ def box_panels(
 ) -> Figure:
     """Boxes by degree in panels of the same axes; whiskers as Tukey's, outliers as dots.
 
-    The vertical axis starts at zero, is symmetric around it, or is logarithmic.
+    The vertical axis starts at zero, is symmetric around it, or is logarithmic, without the
+    smallest hundredth of the values, which a logarithm would spread out.
     """
     figure, axes = _panels(len(panels), across, width, height)
     names = list(dict.fromkeys(name for panel in panels for name in panel.series))
-    places = sorted({x for panel in panels for of in panel.series.values() for x in of})
-    sizes = [
-        float(np.abs(values).max(initial=0))
-        for panel in panels
-        for of in panel.series.values()
-        for values in of.values()
-    ]
-    top = max(sizes, default=1.0) or 1.0
+    series = [by_x for panel in panels for by_x in panel.series.values()]
+    places = sorted({x for by_x in series for x in by_x})
+    sizes = np.abs(
+        np.concatenate([[0.0], *(part for by_x in series for part in by_x.values())])
+    )
+    top = float(sizes.max()) or 1.0
     room = _ROOM / max(1, len(names))
     for panel, ax in zip(panels, axes, strict=True):
         for i, name in enumerate(names):
-            of = panel.series.get(name, {})
-            positions = [places.index(x) + (i + 0.5) * room - _ROOM / 2 for x in of]
-            _draw_boxes(ax, list(of.values()), positions, 0.9 * room, COLOURS[i])
+            by_x = panel.series.get(name, {})
+            positions = [places.index(x) + (i + 0.5) * room - _ROOM / 2 for x in by_x]
+            _draw_boxes(ax, list(by_x.values()), positions, 0.9 * room, COLOURS[i])
         ax.set_title(panel.title, fontsize=_TEXT)
         ax.set_facecolor(_GREY if panel.grey else "white")
         ax.set_xlim(-0.6, len(places) - 0.4)
-        if log:
+        if log and sizes.any():
             ax.set_yscale("log", nonpositive="mask")
+            ax.set_ylim(bottom=float(np.quantile(sizes[sizes > 0], _CUT)))
         else:
             ax.set_ylim(-1.05 * top if symmetric else 0, 1.05 * top)
         if symmetric:

@@ -212,6 +212,17 @@ def test_the_table_of_datasets_is_that_of_the_paper(spec, results):
     assert found["Datasets"].table["dataset"].to_list() == ["wine"]
 
 
+def test_tuned_classifiers_are_drawn_after_the_default_one():
+    tuned = replace(read_spec("comparison-tuned-binary"), datasets=("wine",))
+    errors = figures.errors_of(tuned, make_results(tuned, draws=1, failing=None), "tae")
+    drawn = errors["method"].unique(maintain_order=True).to_list()
+    assert drawn[:7] == ["CC", "CC-LR", "CC-SV", "CC-RF", "CC-AB", "AC", "AC-LR"]
+    # Families have the colours of the paper whichever method comes first.
+    assert list(dict.fromkeys(figures.families_of(drawn).values())) == [
+        "adjusted counts", "distribution matching", "classifiers for quantification",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("task", ["binary", "multiclass"])
 def test_errors_by_tuned_classifier(task):
     tuned = replace(read_spec(f"comparison-tuned-{task}"), datasets=("wine", "conc"))

@@ -127,6 +127,16 @@ def test_rows_are_what_the_plan_promises_and_always_the_same(spec, folder):
         np.testing.assert_allclose(rows["nmd"], metrics.nmd(true, estimated))
 
 
+def test_sizes_of_the_tasks(spec, folder):
+    few = replace(spec, selection=spec.selection | {"n_dev": 3})
+    (binary,), (ordered,) = (experiment.describe(few, name, folder) for name in ("T1", "T3"))
+    counts = ("development samples", "of these used", "test samples", "items of a sample")
+    assert [binary[name] for name in counts] == [8, 3, 6, 40]
+    assert [ordered[name] for name in counts] == [6, 3, 5, 40]
+    assert (binary["training samples"], ordered["labelled items"]) == (None, 400)
+    assert experiment.describe(spec, "T1", folder)[0]["of these used"] == 8
+
+
 def test_report(spec, folder, tmp_path):
     (tmp_path / "lequa2024.csv").write_text(PUBLISHED)
     results = pl.concat(
@@ -486,6 +496,8 @@ def test_report_has_the_figures_of_the_paper(spec, folder, tmp_path):
         figure = sections[f"T4: {title}"].figure
         assert figure is not None
         assert figure().axes
+    (axis,) = sections["T4: errors by domain"].figure().axes
+    assert axis.get_ylim()[0] > results.filter(pl.col("rae") > 0)["rae"].min()
     assert any("domain of PCC and" in title for title in sections)
     assert sections["T4: errors by shift"].figure().axes[0].get_yscale() == "log"
     both = {column for _, column in sections["T4: errors on the test samples"].marks}

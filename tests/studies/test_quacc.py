@@ -204,6 +204,12 @@ def test_sections(spec, results, tmp_path):
     )
     choices = found[-1].table
     assert choices.filter(pl.col("method") == "QuAcc(SLD)")["calibration"][0] == 100
+    by_training = found[titles.index("Error of f1 by training prevalence: imdb")].table
+    assert by_training.columns == ["method", *map(str, spec.protocol["train_prevalences"])]
+    share = spec.protocol["train_prevalences"][0]
+    at_share = pl.col("train_shares").list.last().is_close(share, abs_tol=1e-6)
+    atc = results.filter((pl.col("method") == "ATC") & at_share)["f1"].mean()
+    assert by_training.filter(method="ATC")[str(share)].item() == pytest.approx(atc)
     drawn = [section.figure() for section in found if section.figure]
     assert len(drawn) == 4
     assert not any("Compared" in s.title for s in experiment.sections(spec, results, None))

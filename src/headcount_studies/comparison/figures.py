@@ -1,4 +1,4 @@
-"""Claims of the paper: which methods are in front, and which are behind."""
+"""Families of methods, claims of the paper, mean errors, and the figures of the report."""
 
 from __future__ import annotations
 
@@ -51,12 +51,16 @@ _TUNED_SUFFIXES = tuple(f"-{kind}" for kind in CLASSIFIERS)
 
 
 def families_of(methods: Sequence[str]) -> dict[str, str]:
-    """Family of each method.
+    """Family of each method, in the order of the families, which decides their colours.
 
-    >>> families_of(["MS", "MS-LR", "my own"])
-    {'MS': 'adjusted counts', 'MS-LR': 'adjusted counts', 'my own': 'other'}
+    >>> families_of(["my own", "CC", "MS-LR"])
+    {'MS-LR': 'adjusted counts', 'CC': 'classifiers for quantification', 'my own': 'other'}
     """
-    return {method: FAMILIES.get(plain_name(_untuned(method)), _OTHER) for method in methods}
+    families = {
+        method: FAMILIES.get(plain_name(_untuned(method)), _OTHER) for method in methods
+    }
+    order = (_ADJUSTED, _MATCHING, _CLASSIFIERS, _OTHER)
+    return dict(sorted(families.items(), key=lambda pair: order.index(pair[1])))
 
 
 def _untuned(method: str) -> str:
@@ -229,10 +233,15 @@ def _ranked(errors: pl.DataFrame) -> Comparison | None:
 
 
 def errors_of(spec: Spec, results: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """Errors of all runs that did not fail, methods in the order of the spec."""
+    """Errors of all runs that did not fail, methods in the order of the spec.
+
+    Those with tuned classifiers follow the same method with the default one.
+    """
     import polars as pl
 
-    order = pl.Enum([method.name for method in spec.methods])
+    names = [method.name for method in spec.methods]
+    bases = list(dict.fromkeys(map(_untuned, names)))
+    order = pl.Enum(sorted(names, key=lambda name: bases.index(_untuned(name))))
     return (
         results.lazy()
         .select(pl.col("method").cast(order), pl.col(metric).fill_nan(None).alias("error"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from headcount.errors import HeadcountError
 from headcount_studies.data.lequa import find_files
@@ -32,6 +33,24 @@ def present(spec: Spec, data: Path) -> list[str]:
             continue
         names.append(name)
     return names
+
+
+def describe(spec: Spec, dataset: str, data: Path) -> list[dict[str, Any]]:
+    """Numbers of labelled items and samples of a task, and the size of a sample."""
+    loaded = load_task(dataset, data)
+    bags, dev = loaded.train_samples, loaded.dev.samples
+    return [
+        {
+            "dataset": dataset,
+            "classes": loaded.task.n_classes,
+            "labelled items": len(loaded.y),
+            "training samples": None if bags is None else len(bags),
+            "development samples": len(dev),
+            "of these used": len(dev[: spec.selection["n_dev"] or None]),
+            "test samples": len(loaded.test.samples),
+            "items of a sample": int(dev.sizes[0]),
+        }
+    ]
 
 
 @lru_cache(maxsize=2)

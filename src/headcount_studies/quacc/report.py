@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headcount.evaluation.significance import compare
+from headcount_studies.comparison.figures import best_marks
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
 from headcount_studies.quacc.spec import is_quacc, is_uniform, repeats_of
@@ -44,6 +45,7 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
         tables += _compared(spec, results, published)
     for dataset, metric, rows in _measured(spec, results):
         tables += _figures(spec, rows, dataset, metric)
+        tables += [] if is_uniform(spec) else [_by_training(rows, dataset, metric)]
     tables.append(_choices(spec, results))
     return tables
 
@@ -238,6 +240,22 @@ def _figures(spec: Spec, part: pl.DataFrame, dataset: str, metric: str) -> list[
             figure=_figure("plot_estimates", one, metric),
         ),
     ]
+
+
+def _by_training(rows: pl.DataFrame, dataset: str, metric: str) -> Section:
+    """Mean errors for each prevalence of training."""
+    import polars as pl
+
+    share = pl.col("train_shares").list.last().round(6).cast(pl.String).alias("share")
+    means = rows.group_by("method", share, maintain_order=True).agg(pl.col(metric).mean())
+    table = means.drop_nulls().pivot("share", index="method", values=metric, sort_columns=True)
+    return Section(
+        f"Error of {metric} by training prevalence: {dataset}",
+        "Mean error of each model, by the prevalence it was trained at; the lowest of each "
+        "column in bold.",
+        table,
+        marks=best_marks(table, table.columns[1:], axis=0),
+    )
 
 
 def _figure(name: str, frame: pl.DataFrame, metric: str) -> Callable[[], Figure]:
