@@ -253,13 +253,12 @@ class Mixture(Aggregation):
     def solve_training(self, training: Training, samples: Samples) -> Solution:
         """Shares of the classes in samples of the training items.
 
-        Each item of a sample that is larger than the training set is used once, with its
-        number.
+        Where these have most items many times, each is used once, with its number.
         """
         assert training.items is not None
-        if samples.sizes.min() <= samples.n_pool:
-            return self.solve(training.items, samples)
         ratios = np.ascontiguousarray(self.likelihood.ratios(training.items))
+        if not _repeats_pay(samples, ratios.shape[1]):
+            return self.solver.solve(ratios, samples, self.prior)
         distinct, counts = _distinct(samples)
         return self.solver.solve(ratios, distinct, self.prior, counts)
 
@@ -279,6 +278,11 @@ class Mixture(Aggregation):
         return self.solver.solve(ratios, cells.samples, self.prior, cells.weights)
 
 
+# Samples by which repeated items are judged, and the cost of looking an item of the pool up,
+# relative to that of an item and class of a sample in all steps of a solver.
+_FEW_SAMPLES, _COST_OF_COUNTING = 16, 2
+
+
 @dataclass(frozen=True, eq=False)
 class NoiseStoppedMixture(Mixture):
     """Mixture whose solver stops the sooner, the smaller the training set is."""
@@ -289,6 +293,13 @@ class NoiseStoppedMixture(Mixture):
         """Learn the likelihoods and the size of the training set."""
         solver = replace(self.solver, n_training=training.effective_size)
         return replace(super().fit(training), solver=solver)
+
+
+def _repeats_pay(samples: Samples, n_classes: int) -> bool:
+    """True if it takes less time to count the items of samples than to use all of them."""
+    few = samples[:_FEW_SAMPLES]
+    saved = few.indices.size - _distinct(few)[0].indices.size
+    return bool(saved * n_classes > _COST_OF_COUNTING * len(few) * few.n_pool)
 
 
 def _distinct(samples: Samples) -> tuple[Samples, Floats]:

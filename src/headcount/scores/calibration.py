@@ -12,11 +12,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import block_diag, cho_factor, cho_solve
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 from sklearn.isotonic import IsotonicRegression
 
 from headcount._support.arrays import Floats, Ints
@@ -58,17 +59,24 @@ class _LogLoss:
         slopes, biases = np.split(self.tie @ free, 2)
         return self.values * slopes + biases
 
-    def loss(self, free: Floats) -> float:
-        losses = -np.einsum("ik,ik->i", self.targets, log_softmax(self.logits(free), axis=1))
+    def at(self, free: Floats) -> tuple[float, Floats]:
+        """Loss with the ridge, and the posteriors."""
+        logits = self.logits(free)
+        logits -= logits.max(axis=1, keepdims=True)
+        posteriors = np.exp(logits)
+        sums = posteriors.sum(axis=1, keepdims=True)
+        posteriors /= sums
+        # Targets sum to 1.
+        losses = np.log(sums[:, 0]) - np.einsum("ik,ik->i", self.targets, logits)
         moved = free - self.identity
-        return float(self.weights @ losses + 0.5 * _RIDGE * moved @ moved)
+        return float(self.weights @ losses + 0.5 * _RIDGE * moved @ moved), posteriors
 
-    def derivatives(self, free: Floats) -> tuple[Floats, Floats]:
+    def derivatives(self, free: Floats, posteriors: Floats) -> tuple[Floats, Floats]:
         """Gradient with the ridge, Hessian without it."""
-        weighted = softmax(self.logits(free), axis=1) * self.weights[:, None]
+        weighted = posteriors * self.weights[:, None]
+        by_slope = weighted * self.values
         residual = weighted - self.targets * self.weights[:, None]
         gradient = np.concatenate([(residual * self.values).sum(axis=0), residual.sum(axis=0)])
-        by_slope = weighted * self.values
         cross = np.diag(by_slope.sum(axis=0))
         diagonal = np.block(
             [
@@ -84,9 +92,18 @@ class _LogLoss:
 
 
 def fit_scaling(
-    values: Floats, targets: Floats, weights: Floats, *, one_slope: bool, with_bias: bool
+    values: Floats,
+    targets: Floats,
+    weights: Floats,
+    *,
+    one_slope: bool,
+    with_bias: bool,
+    start: Scaling | None = None,
 ) -> Scaling:
-    """Fit slopes (one for all classes, or one per class) and biases (or none) by log-loss."""
+    """Fit slopes (one for all classes, or one per class) and biases (or none) by log-loss.
+
+    `start` is a scaling of the same kind, of similar items.
+    """
     n_classes = values.shape[1]
     problem = _LogLoss(
         values,
@@ -95,7 +112,12 @@ def fit_scaling(
         tie=_tie(n_classes, one_slope, with_bias),
         identity=_identity(n_classes, one_slope, with_bias),
     )
-    free = _minimise(problem)
+    # From zero, all posteriors are equal and the curvature is at its best.
+    free = np.zeros_like(problem.identity)
+    if start is not None:
+        slopes = start.slopes[:1] if one_slope else start.slopes
+        free = np.concatenate([slopes, start.biases[: n_classes * with_bias]])
+    free = _minimise(problem, free)
     if targets.min() == 0.0:  # softened targets always have a finite optimum
         _warn_if_open(problem, free)
     slopes, biases = np.split(problem.tie @ free, 2)
@@ -114,19 +136,20 @@ def _identity(n_classes: int, one_slope: bool, with_bias: bool) -> Floats:
     return np.concatenate([slopes, np.zeros(n_classes if with_bias else 0)])
 
 
-def _minimise(problem: _LogLoss) -> Floats:
-    # From zero, where all posteriors are equal and the curvature is at its best.
-    free = np.zeros_like(problem.identity)
-    loss = problem.loss(free)
+def _minimise(problem: _LogLoss, free: Floats) -> Floats:
+    loss, posteriors = problem.at(free)
     ridge = _RIDGE * np.eye(len(free))
     for _ in range(_MAX_STEPS):
-        gradient, hessian = problem.derivatives(free)
+        gradient, hessian = problem.derivatives(free, posteriors)
         step = -cho_solve(cho_factor(hessian + ridge), gradient)
         slope = float(gradient @ step)
         if -slope < _MIN_DECREASE:
             return free
         size = 1.0
-        while (lower := problem.loss(free + size * step)) > loss + 1e-4 * size * slope:
+        while True:
+            lower, posteriors = problem.at(free + size * step)
+            if lower <= loss + 1e-4 * size * slope:
+                break
             size /= 2
             if size < 1e-10:  # rounding hides any further decrease
                 return free
@@ -137,7 +160,7 @@ def _minimise(problem: _LogLoss) -> Floats:
 
 def _warn_if_open(problem: _LogLoss, free: Floats) -> None:
     """Warn if the ridge, not the data, stopped the fit in some direction."""
-    curvatures, directions = np.linalg.eigh(problem.derivatives(free)[1])
+    curvatures, directions = np.linalg.eigh(problem.derivatives(free, problem.at(free)[1])[1])
     moved = np.abs(directions.T @ (free - problem.identity))
     if np.any((curvatures < 100 * _RIDGE) & (moved > 1.0)):
         warn(
@@ -192,8 +215,13 @@ def fit_calibrator(
     masses = check_weights(weights, len(table))
     counted = masses > 0
     items = table[counted], columns[counted], masses[counted]
-    chosen = _choose(*items) if method == "auto" else method
-    return Calibrator(chosen, n_classes, _FITTERS[chosen](*items))
+    if method != "auto":
+        return Calibrator(method, n_classes, _FITTERS[method](*items))
+    with warnings.catch_warnings():
+        # Users cannot follow advice on a calibration that may not be chosen.
+        warnings.simplefilter("ignore", HeadcountWarning)
+        chosen, start = _choose(*items)
+    return Calibrator(chosen, n_classes, _FITTERS[chosen](*items, start))
 
 
 def smoothed_targets(codes: Ints, weights: Floats, n_classes: int) -> Floats:
@@ -246,8 +274,19 @@ class _OneVsRest:
 _Fitter = Callable[[Floats, Ints, Floats], _Rule]
 
 
-def _scaling_fitter(*, one_slope: bool, with_bias: bool, smoothed: bool = False) -> _Fitter:
-    def fit(scores: Floats, codes: Ints, weights: Floats) -> _Rule:
+def _unchanged_by(scores: Any, codes: Any, weights: Any, start: Any = None) -> _Rule:
+    return _unchanged
+
+
+def _scaling_fitter(
+    *, one_slope: bool, with_bias: bool, smoothed: bool = False
+) -> Callable[..., _Rule]:
+    def fit(
+        scores: Floats,
+        codes: Ints,
+        weights: Floats,
+        start: Any = None,
+    ) -> _Rule:
         n_classes = scores.shape[1]
         floor = _floor(scores)
         targets = (
@@ -256,7 +295,14 @@ def _scaling_fitter(*, one_slope: bool, with_bias: bool, smoothed: bool = False)
             else np.eye(n_classes)[codes]
         )
         logs = np.log(np.maximum(scores, floor))
-        scaling = fit_scaling(logs, targets, weights, one_slope=one_slope, with_bias=with_bias)
+        scaling = fit_scaling(
+            logs,
+            targets,
+            weights,
+            one_slope=one_slope,
+            with_bias=with_bias,
+            start=None if start is None else start.scaling,
+        )
         return _ScaledLogs(scaling, floor)
 
     return fit
@@ -284,8 +330,8 @@ def _fit_isotonic(scores: Floats, codes: Ints, weights: Floats) -> _Rule:
 # Of two classes, a sigmoid of the log-odds is a temperature and a bias of the two logs.
 _fit_sigmoid = _scaling_fitter(one_slope=True, with_bias=True, smoothed=True)
 
-_FITTERS: dict[str, _Fitter] = {
-    "none": lambda scores, codes, weights: _unchanged,
+_FITTERS: dict[str, Callable[..., _Rule]] = {
+    "none": _unchanged_by,
     "platt": _one_vs_rest(_fit_sigmoid),
     "isotonic": _one_vs_rest(_fit_isotonic),
     "ts": _scaling_fitter(one_slope=True, with_bias=False),
@@ -303,7 +349,7 @@ _ADVANTAGE = 3.0
 _ITEMS_PER_PARAMETER = 50
 
 
-def _choose(scores: Floats, codes: Ints, weights: Floats) -> str:
+def _choose(scores: Floats, codes: Ints, weights: Floats) -> tuple[str, Any]:
     """The calibration with the least cross-validated log-loss, or a simpler one as good.
 
     The simplest one is chosen whose loss exceeds the least by less than three standard
@@ -314,21 +360,19 @@ def _choose(scores: Floats, codes: Ints, weights: Floats) -> str:
     folds = _folds(scores, codes)
     K, most = scores.shape[1], len(codes) / _ITEMS_PER_PARAMETER
     n_parameters = {"none": 0, "ts": 1, "nbvs": K, "bcts": K + 1, "vs": 2 * K}
-    losses = {
-        name: np.empty(len(codes)) for name in _CHOICES if n_parameters[name] <= max(most, 1)
-    }
-    for fold in range(_CHOICE_FOLDS):
-        rest, rows = folds != fold, folds == fold
-        if not rows.any() or not rest.any():
-            return "none"
-        for name, of_items in losses.items():
-            with warnings.catch_warnings():
-                # Users cannot follow advice on a calibration that may not be chosen.
-                warnings.simplefilter("ignore", HeadcountWarning)
-                rule = _FITTERS[name](scores[rest], codes[rest], weights[rest])
+    parts = [(folds != fold, folds == fold) for fold in range(_CHOICE_FOLDS)]
+    if not all(rest.any() and rows.any() for rest, rows in parts):
+        return "none", None
+    losses, rules, mass = {}, {}, weights / weights.sum()
+    for name in _CHOICES:
+        if n_parameters[name] > max(most, 1):
+            continue
+        rules[name] = _FITTERS[name](scores, codes, weights)
+        losses[name] = np.empty(len(codes))
+        for rest, rows in parts:
+            rule = _FITTERS[name](scores[rest], codes[rest], weights[rest], rules[name])
             posteriors = rule(scores[rows])[np.arange(rows.sum()), codes[rows]]
-            of_items[rows] = -np.log(np.maximum(posteriors, _LOWEST_FLOOR))
-    mass = weights / weights.sum()
+            losses[name][rows] = -np.log(np.maximum(posteriors, _LOWEST_FLOOR))
     means = {name: float(mass @ of_items) for name, of_items in losses.items()}
     worse = max(_CHOICES[:2], key=means.__getitem__)
     least = losses[min(means, key=means.__getitem__)]
@@ -338,7 +382,7 @@ def _choose(scores: Floats, codes: Ints, weights: Floats) -> str:
         excess = of_items - least
         mean = float(mass @ excess)
         if mean <= _ADVANTAGE * np.sqrt(mass**2 @ (excess - mean) ** 2):
-            return name
+            return name, rules[name]
     raise AssertionError("the calibration with the least loss is among the choices")
 
 
