@@ -32,6 +32,9 @@ NEWER = (
 # Candidates that are not a method of the registry with its defaults. Each takes the
 # classifier, which is used by those that are fitted on features alone.
 VARIANTS: dict[str, Callable[[Any], Any]] = {
+    "SLD(None)": lambda classifier: hc.SLD(calibration=None),
+    "SLD(auto)": lambda classifier: hc.SLD(calibration="auto"),
+    "SLD(ts)": lambda classifier: hc.SLD(calibration="ts"),
     "SLD(bcts)": lambda classifier: hc.SLD(calibration="bcts"),
     "AutoQuantifier": lambda classifier: hc.AutoQuantifier(),
     "ELSA(2)": lambda classifier: hc.ELSA(steps=2),
