@@ -1,4 +1,4 @@
-"""How computations run: random streams, threads, progress."""
+"""Execution of computations: random streams, threads, progress."""
 
 from __future__ import annotations
 

@@ -118,10 +118,7 @@ def check_outputs(
     *,
     sources: Iterable[Any] = (),
 ) -> None:
-    """Raise an error if a file cannot be written, or is one of the sources.
-
-    Sources are paths, lists of them, or None. Nothing heavy has been imported yet.
-    """
+    """Raise an error if a file cannot be written, or is one of the sources: paths or lists."""
     paths = [
         path
         for source in sources

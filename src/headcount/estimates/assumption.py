@@ -479,10 +479,7 @@ class MixtureTest:
         return FitTests(statistics, df, p_values, shares, sizes)
 
     def invariants(self, items: Floats) -> Floats:
-        """Functions of items whose means are the same in all classes.
-
-        Under prior shift their mean over a sample does not depend on the shares.
-        """
+        """Functions of items whose means are the same in all classes and mixtures."""
         vectors = items
         if self.representation is not None:
             vectors = self.representation.embed(items).values
@@ -491,10 +488,7 @@ class MixtureTest:
         return np.asarray(vectors @ (self.directions @ axes.T))
 
     def _spare(self, shares: Floats, counts: Floats) -> Floats:
-        """Degrees of freedom of the estimated covariance of each sample's distance.
-
-        Those of a Wishart matrix with the moments of the sum over the classes.
-        """
+        """Degrees of freedom of a Wishart matrix with the moments of the covariance."""
         d = self.means.shape[1]
         degrees = np.empty(len(shares))
         at_once = max(1, min(_AT_ONCE, _MOST_NUMBERS // max(1, self.covariances.size)))

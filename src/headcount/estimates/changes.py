@@ -126,7 +126,7 @@ class ColumnChange:
 
     @property
     def direction(self) -> str:
-        """What changed, in words: expected under the mix, then observed.
+        """Change in words: expected under the mix, then observed.
 
         >>> share = Difference("12 to 20", 0.1, 0.3, 0.25, 0.001)
         >>> ColumnChange("age", "number", 0.25, 0.001, True, share, (41.2, 55.0)).direction
@@ -179,7 +179,7 @@ class Changes:
 
     @property
     def sentence(self) -> str:
-        """What changed, in a sentence or two."""
+        """Changes in a sentence or two."""
         changed, n = [row for row in self.columns if row.is_changed], len(self.columns)
         columns = f"{n} column{'' if n == 1 else 's'}"
         if not changed:
@@ -612,7 +612,7 @@ class _Comparison:
 
 @dataclass(frozen=True, eq=False)
 class _Common:
-    """What the comparisons of all features share."""
+    """Facts that the comparisons of all features share."""
 
     shares: Floats
     variances: Floats  # of the mean of a variable with variance 1 in each class

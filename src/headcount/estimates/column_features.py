@@ -128,10 +128,7 @@ def _words_of(old: pl.Series, new: pl.Series) -> tuple[tuple[str, ...], tuple[An
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Features of items: rows of codes, or a sparse matrix of items and words.
-
-    The last code is the reference, as is an absent word.
-    """
+    """Features of items: rows of codes, of which the last is the reference, or sparse words."""
 
     codes: Any
     n_values: Ints

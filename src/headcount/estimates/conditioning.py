@@ -364,10 +364,7 @@ def simulate(
 
 
 def whole_counts(shares: Floats, size: int, rng: np.random.Generator) -> Ints:
-    """Counts that sum to `size` and are `shares` times `size` on average.
-
-    Each count is one of the two whole numbers next to its expectation.
-    """
+    """Whole numbers next to `shares` times `size`, which they are on average; sum to `size`."""
     ends = np.floor(np.cumsum(shares, axis=1) * size + rng.random((len(shares), 1)))
     ends[:, -1] = size
     ends = np.minimum(ends, size).astype(np.int64)

@@ -683,7 +683,7 @@ class Estimate:
 
     @property
     def quantity(self) -> str:
-        """What is estimated: "shares"."""
+        """Estimated quantity: "shares"."""
         return "shares"
 
     def in_words(self, level: float = 0.95) -> dict[str, str]:

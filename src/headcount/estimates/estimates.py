@@ -88,7 +88,7 @@ class Estimates(Mapping[Hashable, AnyEstimate]):
 
     @property
     def quantity(self) -> str:
-        """What is estimated: "shares", or a metric."""
+        """Estimated quantity: "shares", or a metric."""
         return str(self._first.quantity)
 
     @property
@@ -263,10 +263,7 @@ def _label(name: Hashable) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Answers of a model to all groups, (G, D), and to variants of their statistics, (V, G, D).
-
-    There are no variants, None, if the statistics have no error.
-    """
+    """Answers of a model to groups, (G, D), and to variants, (V, G, D), which show errors."""
 
     values: Floats
     variants: Floats | None = None
@@ -429,7 +426,7 @@ class ConditionedEstimates(Estimates):
 
     @property
     def quantity(self) -> str:
-        """What is estimated."""
+        """Estimated quantity."""
         return "shares"
 
     @property

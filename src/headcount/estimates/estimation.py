@@ -65,10 +65,7 @@ _SMALL_SAMPLE = 200
 
 @dataclass(frozen=True, eq=False)
 class EstimateOptions:
-    """Options of estimates, as `Quantifier.estimate` documents them.
-
-    `groups` are names of the samples, some of which may be labelled groups of a history.
-    """
+    """Options of estimates, as `Quantifier.estimate` documents them; `groups` names samples."""
 
     estimand: Any = "realised"
     prior: Any = None
@@ -652,10 +649,7 @@ def _doubted(plan: LabelPlan, examination: Examination, shares: Floats) -> Label
 
 @dataclass(frozen=True, eq=False)
 class PoolScores:
-    """Scores of a pool that labels are combined with.
-
-    Posteriors, or predicted classes if there are none. Without either, labels are used alone.
-    """
+    """Posteriors of a pool that labels are combined with; or predicted classes, or neither."""
 
     n_items: int
     key: str

@@ -221,11 +221,7 @@ def _scored_once(fitted: Fitted, X: Any) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _ScoreBins:
-    """Bins of posteriors with about equal numbers of training items.
-
-    Two classes are divided by the positive score. More classes are divided by the predicted
-    class and then by its posterior.
-    """
+    """Bins of about equal numbers of training items, of the positive score or by class."""
 
     n_classes: int
     groups: tuple[Bins | None, ...]

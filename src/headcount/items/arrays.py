@@ -910,10 +910,7 @@ def _set(frozen: Any, name: str, value: Any) -> None:
 def check_clusters(
     clusters: ArrayLike | None, n_items: int, name: str = "clusters"
 ) -> Ints | None:
-    """Clusters of the items as numbers from 0.
-
-    ``name`` is that of the argument, for messages.
-    """
+    """Clusters of the items as numbers from 0; ``name`` is that of the argument."""
     if clusters is None:
         return None
     codes = encode_labels(clusters, name=name)[1]

@@ -118,7 +118,7 @@ class AccuracyAnalysis(Result):
 
     @property
     def history(self) -> str:
-        """What held in labelled groups, in a sentence; empty if that was not asked for."""
+        """Sentence on what held in labelled groups; empty if that was not asked for."""
         if not isinstance(self.overall, HistoryAccuracy):
             return ""
         return self.overall.history or (
@@ -312,26 +312,16 @@ def analyse_accuracy(
     if prediction is not None:
         for source in (labelled, table):
             source.require([prediction], "which `prediction` names")
-    reference_notes = labelled.notes
     training = read_labelled(labelled, target, random_state=random_state)
-    labelled, y = training.table, training.labels
-    classes = np.unique(y)
+    classes = np.unique(training.labels)
     leave_out = tuple(filter(None, (prediction, options.column, *options.parts)))
-    codes = np.searchsorted(classes, y)
-    columns = None
-    if prediction is None or has_score_columns(labelled, target, classes.tolist(), leave_out):
-        columns = find_score_columns(labelled, target, classes.tolist(), codes, leave_out)
-        table.require(columns.names, "in which the reference has scores")
-    else:
-        _check_takes_decisions(predictor, prediction)
-        if "quantifier" in predictor.get_params(deep=False):
-            predictor.set_params(quantifier=ACC())
+    columns = _score_columns(training, table, target, prediction, leave_out, predictor)
     reference_items, pool = (
-        _outputs(source, columns, prediction, classes) for source in (labelled, table)
+        _outputs(source, columns, prediction, classes) for source in (training.table, table)
     )
-    predictor.fit(reference_items, y)
+    predictor.fit(reference_items, training.labels)
     predictor.fitted_.checked(metric)
-    before = realised(metric, reference_items, codes, classes)
+    codes = np.searchsorted(classes, training.labels)
     groups = options.groups(table) or Groups.of(None, len(pool))
     reason = _learn_history(predictor, training, options, history)
     estimates = predictor.estimate_many(
@@ -344,34 +334,71 @@ def analyse_accuracy(
     )
     fitted = predictor.fitted_
     if fitted.past is None and history != "no":
-        outputs = fitted.source.items(pool)
-        estimates = list(
-            usual_accuracy(fitted, fitted.checked(metric), estimates, outputs, groups.samples)
-        )
-    truths: dict[Hashable, float] = {}
-    note = ""
-    if target in table.columns:
-        labels, note = read_true_labels(table.read([target])[target], classes, table.name)
-        if labels is not None:
-            true = np.searchsorted(classes, labels)
-            truths = {
-                name: realised(metric, pool.take(rows), true[rows], classes)
-                for name, rows in zip(groups.names, groups.samples, strict=True)
-            }
-    meant = ""
-    if columns is None:
-        meant = f"There are no scores: the decisions of column {prediction} are used alone."
-    elif len(columns.names) == 1:
-        label = classes.tolist()[columns.positive]
-        meant = f"Column {columns.names[0]} was taken for the score of class {label!r}."
-    notes = tuple(
-        filter(
-            None,
-            (*table.notes, *reference_notes, *training.notes, note, groups.note, meant, reason),
-        )
-    )
+        outputs, measure = fitted.source.items(pool), fitted.checked(metric)
+        estimates = list(usual_accuracy(fitted, measure, estimates, outputs, groups.samples))
+    truths, note = _true_values(table, target, pool, groups, metric, classes)
+    meant = _about_columns(columns, prediction, classes)
+    notes = (
+        *table.notes, *labelled.notes, *training.notes, note, groups.note, meant, reason
+    )  # fmt: skip
+    before = realised(metric, reference_items, codes, classes)
     by_group = Estimates(dict(zip(groups.names, estimates, strict=True)))
-    return AccuracyAnalysis(by_group, truths, notes, groups.ordered, before)
+    return AccuracyAnalysis(
+        by_group, truths, tuple(filter(None, notes)), groups.ordered, before
+    )
+
+
+def _score_columns(
+    training: LabelledItems,
+    table: TableFile,
+    target: str,
+    prediction: str | None,
+    leave_out: tuple[str, ...],
+    predictor: Predictor,
+) -> ScoreColumns | None:
+    """Columns of the scores; None, for a predictor that takes them, if there are decisions."""
+    source, names = training.table, np.unique(training.labels)
+    classes = names.tolist()
+    if prediction is not None and not has_score_columns(source, target, classes, leave_out):
+        _check_takes_decisions(predictor, prediction)
+        if "quantifier" in predictor.get_params(deep=False):
+            predictor.set_params(quantifier=ACC())
+        return None
+    codes = np.searchsorted(names, training.labels)
+    columns = find_score_columns(source, target, classes, codes, leave_out)
+    table.require(columns.names, "in which the reference has scores")
+    return columns
+
+
+def _true_values(
+    table: TableFile,
+    target: str,
+    pool: Scored | Verdicts,
+    groups: Groups,
+    metric: str,
+    classes: Array,
+) -> tuple[dict[Hashable, float], str]:
+    """Realised values by group, if the new table has all labels, and a note."""
+    if target not in table.columns:
+        return {}, ""
+    labels, note = read_true_labels(table.read([target])[target], classes, table.name)
+    if labels is None:
+        return {}, note
+    codes = np.searchsorted(classes, labels)
+    by_group = zip(groups.names, groups.samples, strict=True)
+    return {
+        name: realised(metric, pool.take(rows), codes[rows], classes) for name, rows in by_group
+    }, note
+
+
+def _about_columns(columns: ScoreColumns | None, prediction: str | None, classes: Array) -> str:
+    """Note on the columns that were read, unless they are named after all classes."""
+    if columns is None:
+        return f"There are no scores: the decisions of column {prediction} are used alone."
+    if len(columns.names) > 1:
+        return ""
+    label = classes.tolist()[columns.positive]
+    return f"Column {columns.names[0]} was taken for the score of class {label!r}."
 
 
 def _learn_history(

@@ -44,7 +44,7 @@ _MOST_ROWS = 40
 
 
 class Result(ABC):
-    """What all results of tables have in common: a table, a print and a page.
+    """Base of all results of tables: a table, a print and a page.
 
     A result has `table_columns`, `rows` of plain values, and a `page`.
     """
@@ -112,10 +112,7 @@ def p_value_of(estimate: Estimate) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """All items, or those of one group: the estimate and what it is compared with.
-
-    `in_labelled` are the shares among the labelled items of the same group, if there are any.
-    """
+    """All items, or those of one group: the estimate and what it is compared with."""
 
     name: Any
     estimate: Estimate

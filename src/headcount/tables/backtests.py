@@ -54,10 +54,7 @@ _FEWEST_PERIODS, _MOST_PERIODS, _FEWEST_IN_PERIOD = 6, 36, 100
 
 @dataclass(frozen=True, eq=False)
 class GroupColumn:
-    """Group of each labelled row, and the names of the groups in their order.
-
-    `as_new` is False if the new items are in groups of another kind, or in none.
-    """
+    """Group of each labelled row, and names in order; `as_new` if new items have such too."""
 
     values: Array
     names: tuple[Any, ...]

@@ -1,4 +1,4 @@
-"""What changed between a labelled table and a table of new items, apart from the mix."""
+"""Changes between a labelled table and a table of new items, apart from the mix."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def changes_of(
     options: Options,
     shares: ArrayLike | None = None,
 ) -> Changes:
-    """What changed between labelled rows and a table; the level is that of the options."""
+    """Changes between labelled rows and a table, at the level of the options."""
     random_state, date_order = options.random_state, options.date_order
     frame = labelled.table.read()
     reasons = dict.fromkeys(leave_out, "left out by the caller")

@@ -244,7 +244,7 @@ def _is_sequence(names: Array) -> bool:
 
 @dataclass(frozen=True)
 class Options:
-    """What a caller chooses besides the model; `column` is what the groups are made of.
+    """Choices of a caller besides the model; `column` is the one of the groups.
 
     Several columns of `by` are joined to one, of which `parts` are the names. Periods among
     them are made of the columns `made_of`.

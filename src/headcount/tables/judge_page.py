@@ -171,7 +171,7 @@ def _trust_section(analysis: JudgeAnalysis) -> Markup:
 
 
 def _next_section(analysis: JudgeAnalysis) -> Markup:
-    """What to label next."""
+    """Table of the verdicts whose items to label next."""
     chosen = analysis.next_labels
     if not chosen:
         return Markup("")

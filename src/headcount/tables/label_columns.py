@@ -85,10 +85,7 @@ def header_rows(table: TableFile, column: pl.Series) -> Ints:
 def read_labels(
     column: pl.Series, table: str, headers: Ints
 ) -> tuple[Array, Ints, tuple[str, ...]]:
-    """Labels of the training items: texts, whole numbers, or true and false.
-
-    `headers` are rows that repeat the names of the columns.
-    """
+    """Labels of the training items, except those of rows that repeat the names of columns."""
     what = f"Column {column.name!r} of {table!r}"
     raw, notes = _without_headers(stripped(column), table, headers)
     filled = raw.is_not_null()
@@ -341,10 +338,7 @@ def read_weights(table: TableFile, column: str | None) -> list[float] | None:
 
 
 def read_clusters(table: TableFile, column: str | None) -> list[str] | None:
-    """Clusters of the rows of a table; None without a column.
-
-    A row without one is a cluster of its own.
-    """
+    """Clusters of rows; None without a column. A row without one is a cluster of its own."""
     if column is None:
         return None
     texts = stripped(table.read([column])[column]).cast(pl.String)
@@ -421,10 +415,7 @@ _MOST_NAMES, _MOST_COLUMNS = 3, 300
 
 
 def leak_note(labelled: LabelledItems, preparation: Preparation) -> str:
-    """Note on columns from which the class can be told; empty without any.
-
-    Of very many columns only the first are looked at.
-    """
+    """Note on columns, of very many the first, that tell the class; empty without any."""
     n = len(labelled.labels)
     columns = [
         column for column in preparation.columns if column.is_used and column.kind != "text"

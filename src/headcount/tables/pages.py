@@ -520,7 +520,7 @@ def _before_table(analysis: Analysis, shown: list[int]) -> Markup:
 
 
 def _readings_section(analysis: Analysis, shown: list[int]) -> Markup:
-    """What each reading of the data says; nothing for other estimates."""
+    """Shares under each reading of the data; nothing for other estimates."""
     estimate = analysis.overall.estimate
     if not isinstance(estimate, HistoryEstimate):
         return Markup("")
@@ -570,7 +570,7 @@ def _changes_section(analysis: Analysis) -> Markup:
 
 
 def _likeness_section(analysis: Analysis, shown: list[int]) -> Markup:
-    """What the estimates assume, whether it holds, and the scores that show it."""
+    """Assumption of the estimates, whether it holds, and the scores that show it."""
     method, overall = analysis.method, analysis.overall
     if method.shift == "prior":
         starts = {"labels": "Without labels the", "history": "The prior-shift"}

@@ -210,7 +210,7 @@ def _shares(analysis: Analysis) -> str:
 
 
 def _two_readings(analysis: Analysis, estimate: HistoryEstimate) -> str:
-    """What the shares would be if only the mix, or if only the inputs had changed."""
+    """Shares if only the mix, or if only the inputs had changed."""
     j = _main_class(analysis)
     readings = {
         MEANINGS[name]: percent(float(estimate.readings[name][j]))

@@ -191,11 +191,7 @@ def corrected(posteriors: Floats, prior: Floats, shares: Floats) -> Floats:
 
 
 def class_table(codes: Ints, labels: Ints, n_classes: int, weights: Floats | None) -> Floats:
-    """Probability of each predicted class, by true class.
-
-    Rows are true classes (``codes``), columns predicted ones (``labels``). Half an item is
-    added to each cell, as in Jeffreys' prior, so that none is 0.
-    """
+    """Probability of each predicted class (columns) by true class, with Jeffreys' prior."""
     counts = np.bincount(codes * n_classes + labels, weights, n_classes**2)
     cells = counts.reshape(n_classes, n_classes) + 0.5
     return np.asarray(cells / cells.sum(axis=1, keepdims=True))

@@ -187,10 +187,7 @@ class LabelledEstimate(Estimate):
         return (repr(self.agreement),)
 
     def to_frame(self, level: float = 0.95) -> pl.DataFrame:
-        """Table of `Estimate.to_frame` with shift_share, shift_low and shift_high.
-
-        These are the shares under prior shift and their intervals.
-        """
+        """Table of `Estimate.to_frame` with the shares under prior shift and intervals."""
         import polars as pl
 
         ends = self.under_shift.interval(level)
@@ -310,10 +307,7 @@ def _estimate(
 
 
 def check_labelled(labelled: Any, n_pool: int, classes: Array) -> tuple[Ints, Ints]:
-    """Rows and classes of labelled items.
-
-    Classes are positions in ``classes``.
-    """
+    """Rows of labelled items, and their classes as positions in ``classes``."""
     rows = check_labelled_rows(labelled, n_pool)
     codes = encode_labels(labelled[1], name="labels of labelled", classes=classes)[1]
     if len(codes) != len(rows):
@@ -336,10 +330,7 @@ def check_labelled_rows(labelled: Any, n_pool: int) -> Ints:
 
 
 def check_enough(n_labels: int, n_classes: int, what: str) -> None:
-    """Raise an error for fewer labels than classes.
-
-    ``what`` is the subject of the message.
-    """
+    """Raise an error, of which ``what`` is the subject, for fewer labels than classes."""
     least = max(n_classes, 2)
     if n_labels < least:
         raise HeadcountError(
@@ -349,10 +340,7 @@ def check_enough(n_labels: int, n_classes: int, what: str) -> None:
 
 
 def check_design(design: Any, key: str) -> LabelPlan | None:
-    """Plan of a pool, checked.
-
-    ``key`` is that of the pool at hand.
-    """
+    """Plan of a pool, checked against the ``key`` of the pool at hand."""
     if design is None:
         return None
     if not isinstance(design, LabelPlan):
@@ -371,10 +359,7 @@ def draw_of(
     weights: Floats | None,
     clusters: Ints | None,
 ) -> LabelSample:
-    """Labelled rows with their design.
-
-    Weights and clusters are those of all items of the pool.
-    """
+    """Labelled rows with their design; weights and clusters are those of all items."""
     if design is None:
         sample = LabelSample.simple(rows, n_pool, weights, clusters)
     else:
@@ -389,10 +374,7 @@ def draw_of(
 def share_difference(
     pool: PoolPosteriors, sample: LabelSample, codes: Ints, weights: Floats | None = None
 ) -> Difference:
-    """Difference estimate of the shares of a pool.
-
-    Shares sum to 1, though single ones may be below 0 or above 1.
-    """
+    """Difference estimate of the shares of a pool, which sum to 1 but may be below 0."""
     K = pool.values.shape[1]
     posteriors = pool.values[sample.rows]
     residuals = (codes[:, None] == np.arange(K)) - pool.factor * posteriors
@@ -408,10 +390,7 @@ def of_population(
     weights: Floats | None = None,
     clusters: Ints | None = None,
 ) -> Difference:
-    """Difference estimate of shares in the population that the pool is a random sample of.
-
-    The same estimates as of the shares of the pool, but less certain.
-    """
+    """The same estimates, less certain, of the population that the pool is a sample of."""
     one_hot = (codes[:, None] == np.arange(len(difference.centre))).astype(np.float64)
     variance = population_variance(
         difference.centre, pool.values, weights, clusters, sample, one_hot

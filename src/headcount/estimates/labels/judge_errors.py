@@ -44,10 +44,7 @@ class Calibration:
         weights: Floats | None = None,
         clusters: Ints | None = None,
     ) -> Calibration:
-        """Count verdicts by class.
-
-        Items may have weights and clusters.
-        """
+        """Count verdicts, of items with weights and clusters, by class."""
         mass = np.ones(len(codes)) if weights is None else weights
         cells = np.bincount(codes * n_verdicts + verdicts, mass, n_classes * n_verdicts)
         counts = np.asarray(cells.reshape(n_classes, n_verdicts), np.float64)
@@ -106,11 +103,7 @@ class RateEstimate:
 
     @classmethod
     def of(cls, calibration: Calibration, seen: Floats, n_effective: float) -> RateEstimate:
-        """Solve for the shares.
-
-        ``seen`` are the shares of the verdicts among items that count as
-        ``n_effective``.
-        """
+        """Solve for the shares that give the verdicts ``seen`` on ``n_effective`` items."""
         K, V = calibration.counts.shape
         rates = calibration.rates
         # The last verdict and the last class follow from the others.
@@ -190,10 +183,7 @@ class RateEstimate:
 def rate_difference(
     first: RateEstimate, second: RateEstimate, level: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Differences of the shares of two groups that share a calibration set.
-
-    Returns the differences, and the lower and upper ends of their intervals.
-    """
+    """Differences of two groups that share a calibration set, with lower and upper ends."""
     gap = first.centre - second.centre
     if not (first.informative and second.informative):
         return gap, np.full(len(gap), -1.0), np.full(len(gap), 1.0)

@@ -1,4 +1,4 @@
-"""What to label next, and how many verdicts and labels an evaluation needs."""
+"""Items to label next, and how many verdicts and labels an evaluation needs."""
 
 from __future__ import annotations
 

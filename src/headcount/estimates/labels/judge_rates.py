@@ -384,11 +384,7 @@ def _group(
 def _from_gold(
     items: _Items, members: Bools, estimand: Estimand
 ) -> tuple[Difference, Floats | None, list[str]]:
-    """Shares of a group from its gold labels, by verdict.
-
-    With clusters also the deviations of the estimate by cluster, for the covariance of two
-    groups.
-    """
+    """Shares of a group from its gold labels, by verdict, and their deviations by cluster."""
     K = len(items.classes)
     rows, strata, sizes, unlabelled = _strata(items, members)
     if len(rows) < max(2, K):
@@ -491,7 +487,7 @@ def _spread_of_means(outcomes: Floats, weights: Floats) -> float:
 
 
 def _contributions(items: _Items, positive: Any) -> tuple[Contribution, ...]:
-    """What each of several judges adds: lengths of intervals for all items."""
+    """Use of each of several judges: lengths of intervals for all items."""
     every = list(items.judges)
     if len(every) == 1:
         return ()

@@ -56,10 +56,7 @@ class JudgedEstimate(Estimate):
         warnings: tuple[str, ...],
         **facts: Any,
     ) -> JudgedEstimate:
-        """Rates from gold labels, if there are enough, or else from error rates.
-
-        `raw` are the shares of the verdicts; None if verdicts are not named as the classes.
-        """
+        """Rates from gold labels if there are enough, or else from error rates."""
         corrected = by_rates if by_labels is None else by_labels
         assert corrected is not None
         if by_labels is None:
@@ -117,7 +114,7 @@ class GroupDifference(NamedTuple):
 
 
 class Contribution(NamedTuple):
-    """What a judge adds: lengths of intervals with it alone, without it, and with all."""
+    """Use of a judge: lengths of intervals with it alone, without it, and with all."""
 
     judge: str
     alone: float
@@ -473,7 +470,7 @@ class JudgeResult:
         return [*self.reasons(), *compared, *self.slice_notes(), *self.warnings]
 
     def reasons(self) -> list[str]:
-        """What the rates rest on, in one sentence for all groups with gold labels."""
+        """Basis of the rates, in one sentence for all groups with gold labels."""
         sizes = [group.n_gold for group in self.groups if group.by_labels is not None]
         reasons = []
         if len(sizes) > 2:

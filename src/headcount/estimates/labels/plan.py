@@ -120,10 +120,7 @@ class Strata:
 
     @classmethod
     def of(cls, pool: PoolPosteriors, n_strata: int, positive: int | None = None) -> Strata:
-        """Cut a pool into strata by the uncertainty of its posteriors.
-
-        ``positive`` is the only class whose share matters; all by default.
-        """
+        """Cut a pool by the uncertainty of posteriors, of the ``positive`` class if given."""
         values = pool.values
         importance = _importance(values.mean(axis=0), positive)
         if n_strata == 1 or pool.factor == 0:
@@ -182,10 +179,7 @@ class Strata:
         return float(halves[self.importance > 0].max())
 
     def half_widths(self, counts: Ints, level: float, *, expected: bool = False) -> Floats:
-        """Half the width of the interval to expect for each class.
-
-        ``expected`` is True for shares in the population of the pool.
-        """
+        """Half the width of each class's interval, for the pool or, ``expected``, beyond it."""
         n_pool = self.sizes.sum()
         weights = self.sizes / n_pool
         unlabelled = 1 - counts / self.sizes
@@ -663,10 +657,7 @@ def join_plans(
     key: str,
     rng: np.random.Generator,
 ) -> LabelPlan:
-    """One plan of those of groups, whose rows in the pool are given, in a new random order.
-
-    Strata of one group are not those of another.
-    """
+    """One plan of those of groups, with separate strata, in a new random order."""
     first = np.cumsum([0, *(len(plan.sizes) for plan in plans)])
     rows = np.concatenate([item[plan.rows] for plan, item in zip(plans, items, strict=True)])
     strata = np.concatenate([first[i] + plan.strata for i, plan in enumerate(plans)])

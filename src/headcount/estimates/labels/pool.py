@@ -102,11 +102,7 @@ class PoolPosteriors:
         shares: Floats,
         weights: Floats | None = None,
     ) -> PoolPosteriors:
-        """Correct posteriors to the shares of a pool.
-
-        ``training`` has out-of-fold posteriors, ``weights`` are survey weights of the
-        pool.
-        """
+        """Correct posteriors to the shares of a pool, by out-of-fold ones of ``training``."""
         learnt = np.asarray(training.items, np.float64)
         return cls._corrected(posteriors, learnt, training, training.prior, shares, weights)
 
@@ -114,10 +110,7 @@ class PoolPosteriors:
     def of_decisions(
         cls, decisions: Ints, training: Training, shares: Floats, weights: Floats | None = None
     ) -> PoolPosteriors:
-        """Posteriors given the predicted classes of a pool.
-
-        ``training`` has predicted classes.
-        """
+        """Posteriors given the predicted classes of a pool, by those of ``training``."""
         learnt = np.asarray(training.items, np.int64)
         K = training.n_classes
         table = class_table(training.codes, learnt, K, training.weights)

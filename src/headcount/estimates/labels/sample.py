@@ -112,10 +112,7 @@ class LabelSample:
         weights: Floats | None = None,
         clusters: Ints | None = None,
     ) -> LabelSample:
-        """Simple random sample of the rows of a pool.
-
-        Weights and clusters are those of all items of the pool.
-        """
+        """Simple random sample of rows; weights and clusters are those of all items."""
         strata = np.zeros(len(rows), np.int64)
         return cls.stratified(rows, strata, np.array([n_pool]), weights, clusters)
 

@@ -40,11 +40,7 @@ class ConfidenceSequence:
 
     @classmethod
     def of(cls, outcomes: Floats, verdicts: Ints, sizes: Ints) -> ConfidenceSequence:
-        """Bet on labels in the order in which they were taken.
-
-        ``outcomes`` (n, K) and ``verdicts`` (n,) are those of the labelled items, ``sizes``
-        the numbers of all items by verdict.
-        """
+        """Bet on labels in the order of ``outcomes``; ``sizes`` counts items by verdict."""
         K = outcomes.shape[1]
         predictions, remaining = _predictions(outcomes, verdicts, sizes)
         capital = np.stack(

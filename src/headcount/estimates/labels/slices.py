@@ -44,10 +44,7 @@ class SliceTest:
         clusters: Ints | None,
         shape: tuple[int, int],
     ) -> SliceTest:
-        """Test by permutation of slices among items of the same true class.
-
-        With clusters whole clusters move, if each lies in one slice.
-        """
+        """Test by permuting slices (of whole clusters) among items of the same true class."""
         K, V = shape
         n_slices = int(slices.max()) + 1
         units = np.arange(len(codes)) if clusters is None else clusters

@@ -154,11 +154,7 @@ def number_groups(groups: Any, n_rows: int) -> Numbered:
 def _number_in(
     size: int, hashes: list[tuple[NDArray[np.uint64], NDArray[np.uint64]]], codes: Ints
 ) -> tuple[int, Ints]:
-    """Number rows by their hashes, in a table of some size.
-
-    Returns the number of different ones, -1 if the table is too small, and the first row of
-    each.
-    """
+    """Number rows by their hashes; how many differ (-1: table too small), and first rows."""
     slots, first = np.full(size, -1, np.int64), np.empty(size // 2, np.int64)
     distinct = np.empty((size // 2, 2), np.uint64)
     start = n_distinct = 0
@@ -332,10 +328,7 @@ class _Needed(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Statistics of a batch of items, and the number of rows per item, by key.
-
-    Items that several classifiers have scored have several rows.
-    """
+    """Statistics of a batch, and by key the number of rows per item: one per classifier."""
 
     deltas: dict[str, Any]
     copies: dict[str, int]

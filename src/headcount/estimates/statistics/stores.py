@@ -181,10 +181,7 @@ def add_in_threads(
 
 
 class Sums:
-    """Sums of a representation in each group.
-
-    They have the shape (G, 2, w): multiples of 2**-30 and remainders, multiples of 2**-61.
-    """
+    """Sums in each group, (G, 2, w): multiples of 2**-30, and remainders of 2**-61."""
 
     def __init__(self, values: Ints | None = None) -> None:
         self._values = np.zeros((0, 2, 0), np.int64) if values is None else values
@@ -317,10 +314,7 @@ _TABLE = _cell_table()
 
 
 class LogitCells:
-    """Posteriors of two classes, in 1,024 cells of the logit.
-
-    A cell has the number of its rows, and the sum of their posteriors of the second class.
-    """
+    """Posteriors of two classes in 1,024 cells of the logit: numbers of rows and sums."""
 
     def __init__(self, entries: Entries | None = None) -> None:
         self._cells = GrowingEntries(Entries.none(1) if entries is None else entries)
@@ -690,10 +684,7 @@ def _with_ones(rows: Floats) -> Floats:
 
 
 def _calibrated(rows: Floats, counts: Floats, total: Floats) -> Floats:
-    """Weights near `counts` with which the sums of the rows are as those of all items.
-
-    `total` has the number of all items, and their sums.
-    """
+    """Weights near `counts` with which sums of the rows are those of all items, `total`."""
     n = total[0]
     if not len(rows) or n <= 0:
         return counts

@@ -84,10 +84,7 @@ def cells_query(
 
 
 class CountedScores(GroupStatistics):
-    """Scores of two classes, counted in cells: statistics that estimates can be made of.
-
-    `variants` are the cells, and cells of twice and four times the width.
-    """
+    """Scores of two classes in cells; `variants` have cells 2 and 4 times as wide."""
 
     def __init__(
         self, groups: tuple[Any, ...], sizes: Ints, variants: tuple[CellRows, ...]
