@@ -8,8 +8,6 @@ from . import plots as plots
 from . import shift as shift
 from .errors import HeadcountError as HeadcountError
 from .errors import HeadcountWarning as HeadcountWarning
-from .estimates.estimates import Estimates as Estimates
-from .estimates.labels.plan import LabelPlan as LabelPlan
 from .estimates.statistics.statistics import Statistics as Statistics
 from .evaluation.evaluation import Evaluation as Evaluation
 from .evaluation.evaluation import Evaluations as Evaluations
@@ -19,7 +17,6 @@ from .evaluation.significance import compare as compare
 from .items.arrays import Scored as Scored
 from .items.arrays import Verdicts as Verdicts
 from .monitor.monitor import Monitor as Monitor
-from .parts.fitted import MethodInfo as MethodInfo
 from .quantifiers.adapted import AdaptedClassifier as AdaptedClassifier
 from .quantifiers.adjusted import ACC as ACC
 from .quantifiers.adjusted import CC as CC
@@ -101,7 +98,6 @@ from .samples.protocols import NPP as NPP
 from .samples.protocols import UPP as UPP
 from .samples.protocols import Dirichlet as Dirichlet
 from .samples.protocols import Prevalences as Prevalences
-from .samples.protocols import Protocol as Protocol
 from .samples.samples import Samples as Samples
 from .scores.scorer import Scorer as Scorer
 from .tables.backtests import backtest as backtest

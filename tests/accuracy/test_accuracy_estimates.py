@@ -7,6 +7,7 @@ import pytest
 
 import headcount as hc
 from headcount import accuracy
+from headcount.estimates import Estimates
 from tests.accuracy.cases import QUICK, data, fitted
 
 
@@ -49,7 +50,7 @@ def test_groups_are_estimates_with_one_table_print_and_plot():
     predictor, (_, _, (Z, _)) = fitted("LEAP", 2), data(2)
     statistics = hc.Statistics(predictor).update(Z, groups=["b"] * 130 + ["a"] * 130)
     groups = predictor.estimate_statistics(statistics, **QUICK)
-    assert isinstance(groups, hc.Estimates)
+    assert isinstance(groups, Estimates)
     low, high = groups["a"].interval()
     lines = repr(groups).split("\n")
     assert lines[0] == "LEAP: accuracy in 2 groups, with 95% intervals"

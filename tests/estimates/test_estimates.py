@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import headcount as hc
+from headcount.estimates import Estimates
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,7 @@ def halves():
 
 
 def test_a_plain_mapping_has_one_table(halves):
-    estimates = hc.Estimates({"first": halves[0], "second": halves[1]})
+    estimates = Estimates({"first": halves[0], "second": halves[1]})
     assert list(estimates) == ["first", "second"] == list(estimates.names)
     assert estimates["second"] is halves[1]
     assert estimates.to_list() == halves
@@ -37,12 +38,12 @@ def test_a_plain_mapping_has_one_table(halves):
 
 
 def test_groups_are_drawn(halves):
-    estimates = hc.Estimates({None: halves[0], "second": halves[1]})
+    estimates = Estimates({None: halves[0], "second": halves[1]})
     ax = estimates.plot(positive=0, level=0.9)
     assert ax.get_ylabel() == "share of 0"
     assert [label.get_text() for label in ax.get_xticklabels()] == ["all", "second"]
 
 
 def test_no_estimates_print_too():
-    assert str(hc.Estimates({})) == "Estimates of no groups"
-    assert "no groups" in hc.Estimates({})._repr_html_()
+    assert str(Estimates({})) == "Estimates of no groups"
+    assert "no groups" in Estimates({})._repr_html_()

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import headcount as hc
 from headcount.evaluation.search import LabelledPool, make_splits
+from headcount.samples import Protocol
 from headcount.scores.scorer import Scorer
 
 X, y = make_classification(400, n_informative=4, class_sep=0.7, random_state=0)
@@ -222,7 +223,7 @@ def test_without_refit_there_is_nothing_to_predict_with():
         found.predict(X)
 
 
-class Consecutive(hc.Protocol):
+class Consecutive(Protocol):
     def __init__(self, size=20, labels=None):
         self.size, self.seen = size, labels
 
@@ -231,7 +232,7 @@ class Consecutive(hc.Protocol):
         return [range(i, i + self.size) for i in range(0, len(y_pool), self.size)]
 
 
-class Returning(hc.Protocol):
+class Returning(Protocol):
     def __init__(self, drawn):
         self.drawn = drawn
 
@@ -274,7 +275,7 @@ def test_settings_are_tried_on_samples_of_ones_own():
 
 
 def test_a_protocol_whose_draw_takes_other_arguments_is_named():
-    class Short(hc.Protocol):
+    class Short(Protocol):
         def draw(self, y_pool):
             return [range(20)]
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import headcount as hc
+from headcount.parts import MethodInfo
 from headcount.parts.aggregation import Moments
 from headcount.parts.solvers import LeastSquares
 from headcount.parts.training import Dense
@@ -22,7 +23,7 @@ class PosteriorAndSquare:
 class TwoMoments(hc.Quantifier):
     """Match means and mean squares of the posteriors, by least squares."""
 
-    info = hc.MethodInfo("first two moments of the posteriors", "distribution matching", "ours")
+    info = MethodInfo("first two moments of the posteriors", "distribution matching", "ours")
 
     def _aggregation(self):
         return Moments(PosteriorAndSquare(), LeastSquares())

@@ -150,8 +150,8 @@ def test_its_models_are_saved_and_read(folder):
         ("from headcount import Quantifier\nclass Odd(Quantifier): pass", "has no info"),
         ("from headcount import SLD\nclass Odd(SLD): pass", "has no info"),
         (
-            "import headcount as hc\nclass Odd(hc.SLD):\n"
-            "    info = hc.MethodInfo('t', 'f', 'r', aliases=('e-m-q',))",
+            "from headcount import SLD\nfrom headcount.parts import MethodInfo\n"
+            "class Odd(SLD):\n    info = MethodInfo('t', 'f', 'r', aliases=('e-m-q',))",
             "another method has the name 'e-m-q'",
         ),
     ],

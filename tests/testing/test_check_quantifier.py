@@ -12,13 +12,14 @@ import pytest
 
 import headcount as hc
 from headcount.errors import HeadcountError
+from headcount.parts import MethodInfo
 from headcount.parts.aggregation import Aggregation, Counting, Moments
 from headcount.parts.classifier_outputs import Posterior
 from headcount.parts.solvers import LeastSquares, Solution
 from headcount.testing.cases import NotApplicable, close, expect, on_simplex, raises
 from headcount.testing.run import check_quantifier, quantifier_checks
 
-INFO = hc.MethodInfo("least squares", "adjusted count", "a test")
+INFO = MethodInfo("least squares", "adjusted count", "a test")
 
 
 def failures(quantifier):

@@ -12,3 +12,4 @@ from .estimate import Intervals as Intervals
 from .estimate import Region as Region
 from .estimates import Estimates as Estimates
 from .history import HistoryEstimate as HistoryEstimate
+from .labels.plan import LabelPlan as LabelPlan

@@ -333,8 +333,8 @@ def find_changes(
     if not len(column_of):
         raise NothingVariesError("old and new have no column that varies: pass other columns.")
     # Bonferroni's adjustment within a column, Holm's over columns.
-    parts = np.bincount(column_of, minlength=len(coded))
-    result = comparison.search(level / (parts[column_of] * len(coded)))
+    n_features = np.bincount(column_of, minlength=len(coded))
+    result = comparison.search(level / (n_features[column_of] * len(coded)))
     ranked = _ranked(coded, comparison, result, column_of, codes, level)
     return Changes(ranked, tuple(classes.tolist()), result.shares, level, {})
 
@@ -408,8 +408,8 @@ class _Block:
         every = counts.sum(axis=0)
         weights = np.stack(
             [
-                _value_weights(every - part, sizes.sum(axis=0) - size)
-                for part, size in zip(counts, sizes, strict=True)
+                _value_weights(every - own_counts, sizes.sum(axis=0) - size)
+                for own_counts, size in zip(counts, sizes, strict=True)
             ]
         )
         observed = new.counts(np.zeros(n_new, np.int64), 1)[:, :, 0] / n_new
@@ -561,8 +561,8 @@ class _Comparison:
             class_scores,
             new_scores,
         )
-        parts = [self._misfits(block, mask, common) for block, mask in pairs]
-        statistics, df, expected = zip(*parts, strict=True)
+        misfits = [self._misfits(block, mask, common) for block, mask in pairs]
+        statistics, df, expected = zip(*misfits, strict=True)
         statistic, degrees = np.concatenate(statistics), np.concatenate(df)
         # Hotelling's correction for the degrees of freedom of the estimated covariance.
         spare = variances.sum() ** 2 / (variances**2 / np.maximum(self.sizes - 1, 1)).sum()
@@ -583,19 +583,24 @@ class _Comparison:
         V[:, diagonal, diagonal] += f @ common.variances
         C = block.items.sums(common.weighted)
         weights = block.weights * mask
-        part = V @ weights
+        weighted = V @ weights
         cross = weights.transpose(0, 2, 1) @ C
-        S = common.noise - cross - cross.transpose(0, 2, 1) + weights.transpose(0, 2, 1) @ part
-        C = C - part
+        S = (
+            common.noise
+            - cross
+            - cross.transpose(0, 2, 1)
+            + weights.transpose(0, 2, 1) @ weighted
+        )
+        C = C - weighted
         M = common.class_scores - block.class_scores * mask
         s = common.new_scores - block.new_scores * mask[:, 0]
         gain = _gain(prior, M, S)
         shares = self.prior_mean + _times(gain, s - M @ self.prior_mean)
         expected = _times(F, shares)
         FG = F @ gain
-        rest, mixed = F - FG @ M, FG @ C.transpose(0, 2, 1)
+        residual, mixed = F - FG @ M, FG @ C.transpose(0, 2, 1)
         U = (1 + _LEAST_VARIANCE) * V - mixed - mixed.transpose(0, 2, 1)
-        U += rest @ prior @ rest.transpose(0, 2, 1) + FG @ S @ FG.transpose(0, 2, 1)
+        U += residual @ prior @ residual.transpose(0, 2, 1) + FG @ S @ FG.transpose(0, 2, 1)
         n_old = 1 / (common.shares**2 / self.sizes).sum()
         # A rare value may be more frequent than in the sample of labelled items, and the new
         # items tell as much about its frequency as the labelled ones.
@@ -687,14 +692,14 @@ class _Feature:
 def _features(comparison: _Comparison, fit: _Fit) -> list[_Feature]:
     features: list[_Feature] = []
     for block, expected in zip(comparison.blocks, fit.expected, strict=True):
-        seen = block.frequencies.sum(axis=2) > 0
+        has_values = block.frequencies.sum(axis=2) > 0
         for j, is_value in enumerate(block.is_value):
             means, shares = expected[j, is_value], block.observed[j, is_value]
             features.append(
                 _Feature(
                     np.append(means, 1 - means.sum()),
                     np.append(shares, 1 - shares.sum()),
-                    np.append(seen[j, is_value], True),
+                    np.append(has_values[j, is_value], True),
                     float(fit.log_p[len(features)]),
                     float(fit.ratios[len(features)]),
                 )
@@ -716,13 +721,14 @@ def _ranked(
         [features[j] for j in np.flatnonzero(column_of == i)] for i in range(len(coded))
     ]
     log_p = [
-        min((feature.log_p for feature in parts), default=0.0) + np.log(max(len(parts), 1))
-        for parts in of_column
+        min((feature.log_p for feature in features), default=0.0)
+        + np.log(max(len(features), 1))
+        for features in of_column
     ]
     p_values = _holm(np.exp(np.minimum(log_p, 0.0)))
     rows = [
-        _column_change(column, parts, len(coded), float(p), codes, fit.shares, level)
-        for column, parts, p in zip(coded, of_column, p_values, strict=True)
+        _column_change(column, features, len(coded), float(p), codes, fit.shares, level)
+        for column, features, p in zip(coded, of_column, p_values, strict=True)
     ]
     order = sorted(
         range(len(rows)),
@@ -737,38 +743,38 @@ def _ranked(
 
 def _column_change(
     column: Coded,
-    parts: Sequence[_Feature],
+    features: Sequence[_Feature],
     n_columns: int,
     p_value: float,
     codes: Ints,
     shares: Floats,
     level: float,
 ) -> ColumnChange:
-    if not parts:
+    if not features:
         same = Difference("the same value", 1.0, 1.0, 0.0, 1.0)
         return ColumnChange(column.name, column.kind, 0.0, 1.0, False, same)
-    n_tests = len(parts) * n_columns
-    strongest = min(range(len(parts)), key=lambda i: (parts[i].log_p, -parts[i].ratio))
+    n_tests = len(features) * n_columns
+    strongest = min(range(len(features)), key=lambda i: (features[i].log_p, -features[i].ratio))
     n_numbered = int(column.numbered is not None)
     words = [
         part.difference((word, ""), n_tests, 0)
-        for word, part in zip(column.words, parts[n_numbered:], strict=True)
+        for word, part in zip(column.words, features[n_numbered:], strict=True)
     ]
     changed = [
         words[i]
         for i in sorted(
-            range(len(words)), key=lambda i: (parts[n_numbered + i].log_p, words[i].value)
+            range(len(words)), key=lambda i: (features[n_numbered + i].log_p, words[i].value)
         )
         if words[i].p_value < level
     ]
     means = None
     if strongest < n_numbered and column.numbered is not None:
-        largest = parts[strongest].difference(column.numbered.labels, n_tests)
+        largest = features[strongest].difference(column.numbered.labels, n_tests)
         means = column.numbers and _means(*column.numbers, codes, shares)
     else:
         largest = words[strongest - n_numbered]
     return ColumnChange(
-        column.name, column.kind, parts[strongest].size, p_value, p_value < level, largest,
+        column.name, column.kind, features[strongest].size, p_value, p_value < level, largest,
         means, tuple(changed[:_LISTED]),
     )  # fmt: skip
 

@@ -55,10 +55,11 @@ class Estimates(Mapping[Hashable, AnyEstimate]):
     --------
     >>> from sklearn.datasets import make_classification
     >>> import headcount as hc
+    >>> from headcount.estimates import Estimates
     >>> X, y = make_classification(1000, class_sep=2, random_state=0)
     >>> q = hc.SLD(random_state=0).fit(X[:500], y[:500])
     >>> halves = q.estimate_many(X, [range(500, 750), range(750, 1000)])
-    >>> hc.Estimates({"first": halves[0], "second": halves[1]})
+    >>> Estimates({"first": halves[0], "second": halves[1]})
     SLD: shares in 2 groups, with 95% intervals
     group   items                       0                       1
     first     250  47.6% (46.2% to 49.2%)  52.4% (50.8% to 53.8%)

@@ -208,7 +208,8 @@ class Protocol(ABC):
     Examples
     --------
     >>> import headcount as hc
-    >>> class Consecutive(hc.Protocol):
+    >>> from headcount.samples import Protocol
+    >>> class Consecutive(Protocol):
     ...     def draw(self, y_pool, classes=None):
     ...         return [range(first, first + 50) for first in range(0, len(y_pool), 50)]
     >>> from sklearn.datasets import make_classification
@@ -241,7 +242,8 @@ def draw_samples(protocol: Any, y_pool: ArrayLike, classes: ArrayLike | None = N
     if isinstance(protocol, type) or not callable(getattr(protocol, "draw", None)):
         raise HeadcountError(
             f"protocol is {protocol!r}; it must be one that draws samples: pass for instance "
-            "UPP(n_samples=1000, size=500), or an instance of a subclass of hc.Protocol."
+            "UPP(n_samples=1000, size=500), or an instance of a subclass of "
+            "headcount.samples.Protocol."
         )
     if isinstance(protocol, _DrawingProtocol):
         return protocol.draw(y_pool, classes)

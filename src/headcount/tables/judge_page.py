@@ -98,66 +98,65 @@ def _comparison(analysis: JudgeAnalysis, tables: dict[str, Table]) -> Markup:
     if len(analysis.groups) < 2:
         return Markup("")
     level = written_level(analysis.level)
-    parts = [
+    blocks = [
         note(
             f"With a probability of {level}, all differences lie in their intervals at once. "
             "An interval that contains 0 does not tell two groups apart."
         )
     ]
     if "ranks" in tables:
-        parts.append(scrolled(_sortable(tables["ranks"], "Ranks, with the ranks possible")))
+        blocks.append(scrolled(_sortable(tables["ranks"], "Ranks, with the ranks possible")))
     if "differences" in tables:
-        parts.append(scrolled(_sortable(tables["differences"], "Differences"), "tall"))
-    return section("Differences between groups", *parts)
+        blocks.append(scrolled(_sortable(tables["differences"], "Differences"), "tall"))
+    return section("Differences between groups", *blocks)
+
+
+# Tables on the quality of a judge: name, heading, and how to read it.
+_QUALITY = (
+    (
+        "agreement",
+        "Agreement with gold labels",
+        "Agreement with the gold labels, with {level} intervals. Kappa, AC1 and alpha are 0 "
+        "for agreement by chance, and 1 for full agreement; kappa is low if nearly all items "
+        "are of one class, AC1 is not.",
+    ),
+    (
+        "verdicts",
+        "Verdicts by true class",
+        "How often it gives each verdict to items of each true class. For two classes these "
+        "are its sensitivity and its specificity.",
+    ),
+    (
+        "judges",
+        "What each judge adds",
+        "What each judge adds: the length of the interval for all items. A judge without which "
+        "the interval stays as short can be left out.",
+    ),
+    (
+        "bias",
+        "Bias of the judge",
+        "Whether verdicts depend on other columns among items of the same true class. P-values "
+        "are corrected for the number of columns.",
+    ),
+)
 
 
 def _agreement_section(analysis: JudgeAnalysis, tables: dict[str, Table]) -> Markup:
     level = written_level(analysis.level)
-    parts = []
-    if "agreement" in tables:
-        parts += [
-            paragraph(
-                f"Agreement with the gold labels, with {level} intervals. Kappa, AC1 and alpha "
-                "are 0 for agreement by chance, and 1 for full agreement; kappa is low if "
-                "nearly all items are of one class, AC1 is not."
-            ),
-            scrolled(_sortable(tables["agreement"], "Agreement with gold labels")),
-        ]
-    if "verdicts" in tables:
-        parts += [
-            paragraph(
-                "How often it gives each verdict to items of each true class. For two classes "
-                "these are its sensitivity and its specificity."
-            ),
-            scrolled(_sortable(tables["verdicts"], "Verdicts by true class")),
-        ]
-    if "judges" in tables:
-        parts += [
-            paragraph(
-                "What each judge adds: the length of the interval for all items. A judge "
-                "without which the interval stays as short can be left out."
-            ),
-            scrolled(_sortable(tables["judges"], "What each judge adds")),
-        ]
-    if "bias" in tables:
-        parts += [
-            paragraph(
-                "Whether verdicts depend on other columns among items of the same true class. "
-                "P-values are corrected for the number of columns."
-            ),
-            scrolled(_sortable(tables["bias"], "Bias of the judge")),
-        ]
+    blocks = []
+    for name, label, text in _QUALITY:
+        if name in tables:
+            blocks += [
+                paragraph(text.format(level=level)),
+                scrolled(_sortable(tables[name], label)),
+            ]
     if len(analysis.disagreements):
-        shown = analysis.disagreements.head(_MOST_SHOWN)
-        rows = [[Cell(words(plain(value))) for value in row] for row in shown.iter_rows()]
-        listed = Table(shown.columns, rows, [True] + [False] * (len(shown.columns) - 1))
-        parts.append(
-            folded(
-                f"Items on which judge and gold disagree: the first {len(shown)}",
-                scrolled(_sortable(listed, "Disagreements"), "tall"),
-            )
-        )
-    return section("How good is the judge?", *parts) if parts else Markup("")
+        first = analysis.disagreements.head(_MOST_SHOWN)
+        rows = [[Cell(words(plain(value))) for value in row] for row in first.iter_rows()]
+        listed = Table(first.columns, rows, [True] + [False] * (len(first.columns) - 1))
+        title = f"Items on which judge and gold disagree: the first {len(first)}"
+        blocks.append(folded(title, scrolled(_sortable(listed, "Disagreements"), "tall")))
+    return section("How good is the judge?", *blocks) if blocks else Markup("")
 
 
 def _trust_section(analysis: JudgeAnalysis) -> Markup:
@@ -172,8 +171,8 @@ def _trust_section(analysis: JudgeAnalysis) -> Markup:
 
 def _next_section(analysis: JudgeAnalysis) -> Markup:
     """Table of the verdicts whose items to label next."""
-    chosen = analysis.next_labels
-    if not chosen:
+    next_labels = analysis.next_labels
+    if not next_labels:
         return Markup("")
     several = len(analysis.groups) > 1
     rows = [
@@ -183,11 +182,11 @@ def _next_section(analysis: JudgeAnalysis) -> Markup:
             Cell(f"{line.unlabelled:,}"),
             Cell(f"{line.labels:,}"),
         ]
-        for line in chosen[:_MOST_SHOWN]
+        for line in next_labels[:_MOST_SHOWN]
     ]
     columns = [*(["group"] if several else []), "verdict", "items without gold", "label next"]
     numeric = [False] * (len(columns) - 2) + [True] * 2
-    total = sum(line.labels for line in chosen)
+    total = sum(line.labels for line in next_labels)
     return section(
         "What to label next",
         paragraph(

@@ -297,8 +297,8 @@ def _joined(
     ids = [id] if isinstance(id, str) else list(id)
     for source in (table, labels):
         source.require(ids, "which `id` names")
-    others = [name for name in labels.columns if name not in ids]
-    name = gold or (others[0] if len(others) == 1 else None)
+    candidates = [name for name in labels.columns if name not in ids]
+    name = gold or (candidates[0] if len(candidates) == 1 else None)
     if name is None:
         raise HeadcountError(
             f"{labels.name!r} has several columns besides {' and '.join(ids)}: name the one "
@@ -338,9 +338,9 @@ def _chosen_columns(
     if len(set(verdicts)) < len(verdicts):
         raise HeadcountError("verdict names a column twice: name each judge once.")
     if gold is None:
-        gold = _candidate(table, "gold", _GOLD_WORDS, taken=verdicts)
+        gold = _candidate(table, "gold", _GOLD_WORDS, excluded=verdicts)
     if not verdicts:
-        verdicts = [_candidate(table, "verdict", _VERDICT_WORDS, taken=[gold])]
+        verdicts = [_candidate(table, "verdict", _VERDICT_WORDS, excluded=[gold])]
     if gold in verdicts:
         raise HeadcountError(
             f"verdict and gold both name {gold!r}: the judge's verdicts and the true classes "
@@ -349,11 +349,11 @@ def _chosen_columns(
     return verdicts, gold
 
 
-def _candidate(table: TableFile, option: str, parts: Sequence[str], taken: list[str]) -> str:
+def _candidate(table: TableFile, option: str, words: Sequence[str], excluded: list[str]) -> str:
     names = [
         name
         for name in table.columns
-        if name not in taken and any(part in name.lower() for part in parts)
+        if name not in excluded and any(word in name.lower() for word in words)
     ]
     if len(names) == 1:
         return names[0]
@@ -379,8 +379,8 @@ def _disagreements(
     """First items, with their row numbers, whose verdict is not the gold label."""
     rows = [row for row in _labelled(gold) if str(verdicts[row]) != str(gold[row])]
     rows = rows[:_MOST_LISTED] if result.agreements else []
-    shown = frame.select(name for name in columns if name in frame.columns)[rows]
-    return shown.insert_column(0, pl.Series("row", rows, pl.Int64) + 1)
+    disagreements = frame.select(name for name in columns if name in frame.columns)[rows]
+    return disagreements.insert_column(0, pl.Series("row", rows, pl.Int64) + 1)
 
 
 def _biases(
@@ -397,9 +397,9 @@ def _biases(
     if len(rows) < 2:
         raise HeadcountError("`covariate` needs gold labels of these items: label some.")
     judged = [verdicts[row] for row in rows]
-    shown = str(result.classes.tolist()[result.main_class])
-    if result.scale is None and shown in map(str, judged):
-        scores = np.array([str(verdict) == shown for verdict in judged], float)
+    main_class = str(result.classes.tolist()[result.main_class])
+    if result.scale is None and main_class in map(str, judged):
+        scores = np.array([str(verdict) == main_class for verdict in judged], float)
     elif all(isinstance(verdict, int | float) for verdict in judged):
         scores = np.array(judged, float)
     else:
@@ -454,9 +454,11 @@ class _Cells:
         """Where the next labels shorten the intervals most."""
         added = next_labels(self.items, self.labelled, self.outcomes, _NEXT)
         places = sorted(zip(*np.nonzero(added), strict=True), key=lambda cell: -added[cell])
-        left = self.items - self.labelled
+        unlabelled = self.items - self.labelled
         return tuple(
-            NextLabels(self.groups[g], self.verdicts[v], int(left[g, v]), int(added[g, v]))
+            NextLabels(
+                self.groups[g], self.verdicts[v], int(unlabelled[g, v]), int(added[g, v])
+            )
             for g, v in places
         )
 
@@ -472,7 +474,7 @@ def _variances(result: JudgeResult, gold: list[Any]) -> tuple[float, float] | No
         return None
     sizes = np.array([group.n_items for group, _ in corrected], float)
     shares = np.array([group.shares[k] for group, _ in corrected])
-    left = np.array(
+    unexplained = np.array(
         [
             group.n_gold * difference.covariance[k, k] / (1 - group.n_gold / group.n_items)
             for group, difference in corrected
@@ -483,7 +485,7 @@ def _variances(result: JudgeResult, gold: list[Any]) -> tuple[float, float] | No
     variance = float(weights @ (shares * (1 - shares)))
     if result.scale is not None:
         variance = float(np.var([float(gold[row]) for row in _labelled(gold)]))
-    return variance, min(float(weights @ left) * result.width**2, variance)
+    return variance, min(float(weights @ unexplained) * result.width**2, variance)
 
 
 def _calibration(
@@ -505,8 +507,8 @@ def _values(column: pl.Series) -> list[Any]:
     raw = stripped(column)
     if raw.dtype.is_float():
         raw = raw.fill_nan(None)
-        whole = raw.cast(pl.Int64, strict=False)
-        return (whole if (whole == raw).all() else raw).to_list()
+        integers = raw.cast(pl.Int64, strict=False)
+        return (integers if (integers == raw).all() else raw).to_list()
     if raw.dtype == pl.String and raw.null_count() < len(raw):
         for dtype in (pl.Int64, pl.Float64):
             numbers = raw.cast(dtype, strict=False)

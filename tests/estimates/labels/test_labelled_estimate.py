@@ -7,6 +7,7 @@ import pytest
 
 import headcount as hc
 from headcount import HeadcountError
+from headcount.estimates import LabelPlan
 from headcount.estimates.labels.difference import Difference
 from headcount.estimates.labels.from_labels import LabelledEstimate, agreement_of
 
@@ -336,7 +337,7 @@ def test_groups_are_estimated_from_their_own_labels():
     assert plan.n_groups == 3
     assert "in 3 groups" in repr(plan)
     assert "labels per group" in repr(plan)
-    plan = hc.LabelPlan.from_frame(plan.to_frame())
+    plan = LabelPlan.from_frame(plan.to_frame())
     samples = [np.flatnonzero(groups == g) for g in (2, 0, 1)]
     labelled = (plan.rows, truth[plan.rows])
     found = q.estimate_many(new, samples, labelled=labelled, design=plan)
