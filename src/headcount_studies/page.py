@@ -202,12 +202,12 @@ def summary(spec: Spec, status: Status, results: pl.DataFrame) -> list[str]:
     """Sentences on the runs, their speed, and failures."""
     ran = [dataset for dataset in status.datasets if dataset.runs]
     samples = results.lazy().group_by("dataset", "method").len().collect()["len"]
-    most = "up to " if samples.n_unique() > 1 else ""
+    at_most = "up to " if samples.n_unique() > 1 else ""
     quick = "This is a small part of the study (--quick): its figures say little. "
     sentences = [
         f"{quick * spec.is_quick}{_counted(len(spec.methods), 'method')} on "
-        f"{_counted(len(ran), 'dataset')}, {most}{_counted(_largest(samples), 'sample')} each: "
-        f"{_counted(status.runs, 'run')}."
+        f"{_counted(len(ran), 'dataset')}, {at_most}{_counted(_largest(samples), 'sample')} "
+        f"each: {_counted(status.runs, 'run')}."
     ]
     if status.runs_per_second is not None:
         measured = status.processor > 0  # stores of earlier releases do not have it
@@ -235,8 +235,8 @@ def _largest(counts: pl.Series) -> int:
     return int(counts.to_numpy().max(initial=0))
 
 
-def _counted(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _rate(per_second: float) -> str:
@@ -259,8 +259,8 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {seconds_over} s" if minutes else f"{seconds_over} s"
 
 
-def _moment(known: Mapping[str, Any]) -> str:
-    at = str(known.get("at", "unknown"))
+def _moment(start: Mapping[str, Any]) -> str:
+    at = str(start.get("at", "unknown"))
     return at.replace("T", " ").replace("+00:00", " UTC")
 
 

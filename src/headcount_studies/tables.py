@@ -268,11 +268,11 @@ def _by_method(pairs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _spearman(methods: pl.DataFrame, a: str, b: str) -> float:
+def _spearman(methods: pl.DataFrame, first: str, second: str) -> float:
     import polars as pl
 
     if len(methods) < 3:
         return float("nan")
     # Beyond these digits numbers differ by how they were summed only.
-    ranks = methods.select(pl.col(a, b).round(9).rank())
-    return float(ranks.select(pl.corr(a, b)).item())
+    ranks = methods.select(pl.col(first, second).round(9).rank())
+    return float(ranks.select(pl.corr(first, second)).item())

@@ -272,28 +272,28 @@ def _printable_lines(text: str) -> str:
     return "\n".join(printable(line) for line in text.splitlines())
 
 
-def _names(given: str | None, option: str) -> list[str] | None:
-    if given is None:
+def _names(text: str | None, option: str) -> list[str] | None:
+    if text is None:
         return None
-    names = [name.strip() for name in given.split(",") if name.strip()]
+    names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise HeadcountError(f"{option} is {given!r}; it must name at least one.")
+        raise HeadcountError(f"{option} is {text!r}; it must name at least one.")
     return names
 
 
-def _summary(done: StudyRun) -> str:
-    before = done.tasks - done.done - len(done.failures)
-    pace = f" ({done.runs / done.seconds:,.0f} per second)" if done.runs else ""
+def _summary(study: StudyRun) -> str:
+    before = study.tasks - study.done - len(study.failures)
+    pace = f" ({study.runs / study.seconds:,.0f} per second)" if study.runs else ""
     lines = [
-        f"{done.done} of {done.tasks} tasks done now, {before} before; {done.runs:,} runs in "
-        f"{_clock(done.seconds)}{pace}."
+        f"{study.done} of {study.tasks} tasks done now, {before} before; {study.runs:,} runs "
+        f"in {_clock(study.seconds)}{pace}."
     ]
-    if done.failed_runs:
-        lines += [f"{done.failed_runs:,} runs failed: see headcount study status."]
-    if done.failures:
-        lines += [f"{len(done.failures)} tasks failed; --resume tries them again:"]
-        lines += _failure_lines(done.failures)
-    return "\n".join([*lines, f"Results: {done.store.folder.resolve()}"])
+    if study.failed_runs:
+        lines += [f"{study.failed_runs:,} runs failed: see headcount study status."]
+    if study.failures:
+        lines += [f"{len(study.failures)} tasks failed; --resume tries them again:"]
+        lines += _failure_lines(study.failures)
+    return "\n".join([*lines, f"Results: {study.store.folder.resolve()}"])
 
 
 def _failure_lines(failures: Sequence[Failure]) -> list[str]:

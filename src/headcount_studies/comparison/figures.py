@@ -103,13 +103,13 @@ def check_claim(claim: Claim, ranks: Mapping[str, float]) -> pl.DataFrame:
     names = {plain_name(method): method for method in ranks}
     third = math.ceil(len(ranks) / 3)
     rows = []
-    for where, methods in (("in front", claim.front), ("behind", claim.behind)):
+    for end, methods in (("in front", claim.front), ("behind", claim.behind)):
         for method in methods:
             if (name := names.get(plain_name(method))) is None:
                 continue
             place = 1 + sum(rank < ranks[name] for rank in ranks.values())
-            inside = place <= third if where == "in front" else place > len(ranks) - third
-            rows.append((name, where, place, inside))
+            inside = place <= third if end == "in front" else place > len(ranks) - third
+            rows.append((name, end, place, inside))
     columns = {"method": pl.String, "claim": pl.String, "place": pl.Int64, "holds": pl.Boolean}
     return pl.DataFrame(rows, columns, orient="row")
 
@@ -353,21 +353,21 @@ def letter_panels(
     return figure
 
 
-def scatter_panels(found: PublishedAgreement, *, partial: Sequence[str], error: str) -> Figure:
+def scatter_panels(agreed: PublishedAgreement, *, partial: Sequence[str], error: str) -> Figure:
     """Our errors against published ones: one panel per method, one dot per dataset."""
     from matplotlib.figure import Figure
 
-    methods = found.methods["method"].to_list()
+    methods = agreed.methods["method"].to_list()
     families = families_of(methods)
     colours = _colours(families)
     across = min(_ACROSS, len(methods))
     down = math.ceil(len(methods) / across)
     figure = Figure(figsize=(_WIDTH, 0.8 + 1.32 * down), layout="constrained")
     axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
-    values = found.pairs.select("ours", "published").to_numpy().clip(_LEAST)
+    values = agreed.pairs.select("ours", "published").to_numpy().clip(_LEAST)
     ends = values.min() / 1.4, values.max() * 1.4
-    for ax, row in zip(axes, found.methods.iter_rows(named=True), strict=False):
-        pairs = found.pairs.filter(found.pairs["method"] == row["method"])
+    for ax, row in zip(axes, agreed.methods.iter_rows(named=True), strict=False):
+        pairs = agreed.pairs.filter(agreed.pairs["method"] == row["method"])
         _scatter(ax, pairs, partial, colours[families[row["method"]]], ends)
         mark = f"  {row['difference']:+.0%}" if row["flagged"] else ""
         _small(ax, row["method"] + mark, "")
@@ -425,7 +425,9 @@ def _colours(families: Mapping[str, str]) -> dict[str, str]:
 def _family_legend(figure: Figure, families: Mapping[str, str]) -> None:
     from matplotlib.patches import Patch
 
-    handles = [Patch(facecolor=c, label=kind) for kind, c in _colours(families).items()]
+    handles = [
+        Patch(facecolor=colour, label=kind) for kind, colour in _colours(families).items()
+    ]
     options: dict[str, Any] = _LEGEND
     figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), **options)
 

@@ -219,7 +219,7 @@ class _Problem:
     def solve_without_each(self, solution: Floats, edges: Codes) -> Floats:
         """Outputs of each fold's items by the model of the others; items sorted by fold."""
         chances = self.chances(self.items @ solution.T)
-        folds = [slice(a, b) for a, b in pairwise(edges)]
+        folds = [slice(first, end) for first, end in pairwise(edges)]
         hessians = [self.hessian(chances[fold], fold) for fold in folds]
         total = np.sum(hessians, axis=0)
         factors = [self.factor(total - hessian) for hessian in hessians]

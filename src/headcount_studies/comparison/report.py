@@ -277,10 +277,10 @@ def _published(view: MetricView, published: Path | None) -> pl.DataFrame | None:
     return read_published(published / name)
 
 
-def _agreement(view: MetricView, found: PublishedAgreement) -> Section:
+def _agreement(view: MetricView, agreed: PublishedAgreement) -> Section:
     import polars as pl
 
-    methods = found.methods
+    methods = agreed.methods
     table = methods.select(
         "method",
         "datasets",
@@ -295,12 +295,12 @@ def _agreement(view: MetricView, found: PublishedAgreement) -> Section:
     marks = {
         (i, "median difference, %"): "!" for i, is_flagged in enumerate(flagged) if is_flagged
     }
-    partial = partial_among(found.pairs["dataset"])
+    partial = partial_among(agreed.pairs["dataset"])
     return Section(
         f"{view.heading} compared with the paper",
-        _agreement_text(view, found, partial),
+        _agreement_text(view, agreed, partial),
         table,
-        lambda: figures.scatter_panels(found, partial=partial, error=view.title),
+        lambda: figures.scatter_panels(agreed, partial=partial, error=view.title),
         marks,
     )
 
@@ -311,17 +311,17 @@ def _percent(part: str) -> pl.Expr:
     return (100 * pl.col(part)).round(0).cast(pl.Int64)
 
 
-def _agreement_text(view: MetricView, found: PublishedAgreement, partial: list[str]) -> str:
-    n = found.pairs["dataset"].n_unique()
-    flagged = found.methods.filter("flagged")["method"].to_list()
+def _agreement_text(view: MetricView, agreed: PublishedAgreement, partial: list[str]) -> str:
+    n = agreed.pairs["dataset"].n_unique()
+    flagged = agreed.methods.filter("flagged")["method"].to_list()
     text = [
-        f"Over the {n} dataset{'' if n == 1 else 's'} and {len(found.methods)} methods in "
-        "common, Spearman's "
-        f"correlation with the published figures is {found.of_means:.3f} for the methods' mean "
-        f"errors and {found.of_ranks:.3f} for their mean ranks."
+        f"Over the {n} dataset{'' if n == 1 else 's'} and {len(agreed.methods)} methods in "
+        "common, Spearman's correlation with the published figures is "
+        f"{agreed.of_means:.3f} for the methods' mean errors and {agreed.of_ranks:.3f} for "
+        "their mean ranks."
     ]
     if partial:
-        complete = found.pairs.filter(~found.pairs["dataset"].is_in(partial))
+        complete = agreed.pairs.filter(~agreed.pairs["dataset"].is_in(partial))
         again = PublishedAgreement.of_pairs(complete)
         text[0] += (
             f" Without the datasets of which only a part is available ({', '.join(partial)}; "
@@ -334,7 +334,7 @@ def _agreement_text(view: MetricView, found: PublishedAgreement, partial: list[s
         f"exclamation mark beyond {FLAGGED:.0%} either way ({listed}). Near: percentage of the "
         f"datasets where the difference is within {FLAGGED:.0%}, the grey band of the figure."
     )
-    missing = [m for m in view.means.methods if m not in set(found.methods["method"])]
+    missing = [m for m in view.means.methods if m not in set(agreed.methods["method"])]
     if missing:
         text.append(f"Not in the published table: {', '.join(missing)}.")
     return "\n\n".join(text)
@@ -367,7 +367,7 @@ def _conclusions_text(view: MetricView, claim: Claim, checked: pl.DataFrame) -> 
     ranks = {plain_name(method): rank for method, rank in view.means.ranks.items()}
     front = [ranks[name] for name in map(plain_name, claim.front) if name in ranks]
     behind = [ranks[name] for name in map(plain_name, claim.behind) if name in ranks]
-    right = sum(a < b for a in front for b in behind)
+    right = sum(first < last for first in front for last in behind)
     return (
         f"{checked['holds'].sum()} of {len(checked)} hold. The paper puts "
         f"{', '.join(claim.front)} in front and {', '.join(claim.behind)} behind. In front is "

@@ -96,13 +96,13 @@ def n_draws(spec: Spec, method: MethodSpec) -> int:
     return min(method.options.get("draws", spec.protocol["draws"]), spec.protocol["draws"])
 
 
-def distributions(spec: Spec, which: str, n_classes: int) -> list[list[float]]:
+def distributions(spec: Spec, part: str, n_classes: int) -> list[list[float]]:
     """Training or test distributions of the protocol, for a number of classes."""
-    named = spec.protocol[which].get(str(n_classes))
+    named = spec.protocol[part].get(str(n_classes))
     if named is None:
         raise HeadcountError(
-            f"[protocol] names no {which} distributions of {n_classes} classes: add them to "
-            f"[protocol.{which}]."
+            f"[protocol] names no {part} distributions of {n_classes} classes: add them to "
+            f"[protocol.{part}]."
         )
     return [(np.asarray(weights) / np.sum(weights)).tolist() for weights in named]
 

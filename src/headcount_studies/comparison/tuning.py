@@ -166,8 +166,8 @@ class _Forest(_Folded):
         )
 
     def accuracy(self, folds: Codes, setting: Mapping[str, Any]) -> float:
-        few = {**setting, "n_estimators": self.search_trees}
-        return float(self.make(few).fit(self.X, self.codes).oob_score_)
+        smaller = {**setting, "n_estimators": self.search_trees}
+        return float(self.make(smaller).fit(self.X, self.codes).oob_score_)
 
     def scores(
         self, folds: Codes, setting: Mapping[str, Any], pool: Floats

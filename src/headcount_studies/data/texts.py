@@ -226,12 +226,12 @@ def load_tweets(name: str, data: Path) -> Tweets:
     return _collection(name, distinct, distinct["split"].to_numpy())
 
 
-def _known(name: str, known: dict[str, Any]) -> Any:
-    if name not in known:
+def _known(name: str, names: dict[str, Any]) -> Any:
+    if name not in names:
         raise HeadcountError(
-            f"dataset is {name!r}, which is unknown: choose one of {', '.join(known)}."
+            f"dataset is {name!r}, which is unknown: choose one of {', '.join(names)}."
         )
-    return known[name]
+    return names[name]
 
 
 def _collection(name: str, table: pl.DataFrame, parts: NDArray[Any]) -> Tweets:

@@ -291,12 +291,12 @@ class _Worker:
     @classmethod
     def start(cls, spec: Spec, data: Path) -> _Worker:
         context = multiprocessing.get_context("spawn")
-        here, remote = context.Pipe()
-        process = context.Process(target=_work, args=(remote, spec, data), daemon=True)
+        own_end, worker_end = context.Pipe()
+        process = context.Process(target=_work, args=(worker_end, spec, data), daemon=True)
         with one_thread_in_children(), _interrupts_held():
             process.start()
-        remote.close()
-        return cls(process, here)
+        worker_end.close()
+        return cls(process, own_end)
 
     def give(self, task: Task) -> None:
         self.task, self.since = task, perf_counter()

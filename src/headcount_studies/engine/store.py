@@ -266,7 +266,7 @@ class PlannedBatch:
     methods: tuple[str, ...]
 
 
-def parts_of(spec: Spec, there: Sequence[Task]) -> list[PlannedBatch]:
+def parts_of(spec: Spec, earlier: Sequence[Task]) -> list[PlannedBatch]:
     """Parts that a run consists of.
 
     Methods that a dataset was not run with become a part of their own, so that the tasks of
@@ -280,7 +280,7 @@ def parts_of(spec: Spec, there: Sequence[Task]) -> list[PlannedBatch]:
     names = [method.name for method in spec.methods]
     batches = []
     for dataset in spec.datasets:
-        tasks = [task for task in there if task.dataset == dataset]
+        tasks = [task for task in earlier if task.dataset == dataset]
         old = dict.fromkeys(PlannedBatch(dataset, task.batch, task.methods) for task in tasks)
         planned = {name for batch_part in old for name in batch_part.methods}
         batches += [batch_part for batch_part in old if set(batch_part.methods) & set(names)]

@@ -138,8 +138,8 @@ def _compared(
         gained.median().alias("gain, ours - published"),
     )
     table = order.join(by_method, on="method", how="inner", maintain_order="left")
-    others = {n: size for n, size in nearest.items() if n != size}
-    notes = [f"n = {n:,} is compared with the published n = {m:,}." for n, m in others.items()]
+    inexact = {n: size for n, size in nearest.items() if n != size}
+    notes = [f"n = {n:,} is compared with the published n = {m:,}." for n, m in inexact.items()]
     return [
         Section(
             f"Compared with the paper: {data}",

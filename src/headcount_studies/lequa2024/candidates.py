@@ -149,7 +149,7 @@ def _member(method: str, table: Mapping[str, Any]) -> _NamedMember:
 
 
 def combination_of(method: MethodSpec, task: LequaTask) -> Combination:
-    """How a method combines its groups of candidates."""
+    """Combination of the groups of candidates of a method."""
     options = method.options | method.options.get("by_task", {}).get(task.name, {})
     return Combination(options.get("combine", "median"), options.get("keep"))
 

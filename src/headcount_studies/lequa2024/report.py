@@ -62,13 +62,13 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
     return tables
 
 
-def score_sections(task: LequaTask, found: Score, published: Path | None) -> list[Section]:
+def score_sections(task: LequaTask, scores: Score, published: Path | None) -> list[Section]:
     """Sections of the page of one submission."""
     import polars as pl
 
-    figures = [*found.figures, *([] if found.closed is None else [found.closed])]
-    names = [figure.name for figure in found.figures]
-    names += [] if found.closed is None else [f"{found.closed.name}, last bin closed"]
+    figures = [*scores.figures, *([] if scores.closed is None else [scores.closed])]
+    names = [figure.name for figure in scores.figures]
+    names += [] if scores.closed is None else [f"{scores.closed.name}, last bin closed"]
     table = pl.DataFrame(
         {
             "figure": names,
@@ -77,15 +77,15 @@ def score_sections(task: LequaTask, found: Score, published: Path | None) -> lis
         }
     )
     text = "Means over the samples, with population standard deviations."
-    if found.closed is not None:
+    if scores.closed is not None:
         text += (
             " Macro-NMD is a mean over bins of the mean star, and its deviation is over the "
             "bins; the official script leaves out samples with a mean of exactly 5 stars."
         )
-    tables = [Section("Official figures", text, table, _error_figure(task, found))]
+    tables = [Section("Official figures", text, table, _error_figure(task, scores))]
     if published is not None:
-        tables.append(_compared(task, {"this submission": found}, published))
-    worst = found.samples.sort(task.metric, descending=True).head(10)
+        tables.append(_compared(task, {"this submission": scores}, published))
+    worst = scores.samples.sort(task.metric, descending=True).head(10)
     largest = worst.select("id", *[pl.col(name).round(5) for name in _metrics(task)])
     tables.append(
         Section("Largest errors", "The ten samples with the largest errors.", largest)
@@ -97,7 +97,7 @@ def _metrics(task: LequaTask) -> list[str]:
     return ["nmd"] if task.metric == "nmd" else ["rae", "ae"]
 
 
-def _error_figure(task: LequaTask, found: Score) -> Callable[[], Figure]:
+def _error_figure(task: LequaTask, scores: Score) -> Callable[[], Figure]:
     """Function that draws true and estimated shares, or stars for ordered classes."""
 
     def draw() -> Figure:
@@ -105,7 +105,7 @@ def _error_figure(task: LequaTask, found: Score) -> Callable[[], Figure]:
 
         K = task.n_classes
         true, estimated = (
-            found.samples.select(f"{kind}_{k}" for k in range(K)).to_numpy()
+            scores.samples.select(f"{kind}_{k}" for k in range(K)).to_numpy()
             for kind in ("true", "estimate")
         )
         figure = Figure(figsize=(5.0, 4.2), layout="constrained")
@@ -160,8 +160,8 @@ def _errors(part: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> Se
             pl.DataFrame({name: result.bins for name, result in scores.items()})
         )
     else:
-        other = paired_errors(part, ("dataset", "sample"), methods, second.measure.lower())
-        marked[second.measure] = _marks(other.select(methods))
+        by_second = paired_errors(part, ("dataset", "sample"), methods, second.measure.lower())
+        marked[second.measure] = _marks(by_second.select(methods))
     table = pl.DataFrame(
         {
             "method": methods,

@@ -84,8 +84,8 @@ def make_submissions(
     return sorted(submissions, key=_order)
 
 
-def _order(each: Submission) -> tuple[bool, float]:
-    return each.failure is not None, np.nan_to_num(each.dev_error, nan=np.inf)
+def _order(submission: Submission) -> tuple[bool, float]:
+    return submission.failure is not None, np.nan_to_num(submission.dev_error, nan=np.inf)
 
 
 def _methods(spec: Spec, data: LequaData, method: str) -> list[MethodSpec]:

@@ -47,10 +47,10 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
     return tables
 
 
-def _errors(spec: Spec, known: pl.DataFrame, methods: list[str], metric: str) -> Section:
+def _errors(spec: Spec, rows: pl.DataFrame, methods: list[str], metric: str) -> Section:
     import polars as pl
 
-    wide = paired_errors(known, _SAMPLE, methods, metric)
+    wide = paired_errors(rows, _SAMPLE, methods, metric)
     table, marks = marked_datasets(wide, spec.datasets, methods)
     foot = [table.select(pl.lit("mean").alias("dataset"), pl.col(methods).mean())]
     if table.height > 1:
@@ -59,7 +59,7 @@ def _errors(spec: Spec, known: pl.DataFrame, methods: list[str], metric: str) ->
         metric.upper(),
         f"Mean {metric.upper()} over all samples. Wilcoxon signed-rank tests: {NOTE}",
         pl.concat([table, *foot]),
-        shift_figure(known, methods, metric),
+        shift_figure(rows, methods, metric),
         marks,
     )
 

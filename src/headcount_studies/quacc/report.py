@@ -225,7 +225,7 @@ def _figures(spec: Spec, part: pl.DataFrame, dataset: str, metric: str) -> list[
     )
     frame = frame.drop_nulls()
     sets = frame.sort("largest", "training_set", descending=True)
-    one = frame.filter(pl.col("training_set") == sets["training_set"][0])
+    most_uneven = frame.filter(pl.col("training_set") == sets["training_set"][0])
     largest = sets["largest"][0]
     return [
         Section(
@@ -237,7 +237,7 @@ def _figures(spec: Spec, part: pl.DataFrame, dataset: str, metric: str) -> list[
             f"Estimated and true {metric}: {dataset}",
             "The model with the most uneven training set: the largest class has a share of "
             f"{largest:.2g}.",
-            figure=_figure("plot_estimates", one, metric),
+            figure=_figure("plot_estimates", most_uneven, metric),
         ),
     ]
 
@@ -337,12 +337,12 @@ def _comparison(spec: Spec, results: pl.DataFrame, paper: pl.DataFrame, metric: 
 
     theirs_named, of_dataset = _PAPER["multiclass" if is_uniform(spec) else "binary"]
     run = [name for name in spec.datasets if name in results["dataset"]]
-    same = {name: of_dataset[name] for name in run if name in of_dataset}
+    columns_of = {name: of_dataset[name] for name in run if name in of_dataset}
     stand_ins = [name for name in run if name not in of_dataset]
     means = results.group_by("dataset", "method").agg(pl.col(metric).mean())
     table = pl.DataFrame({"method": [method.name for method in spec.methods]})
     texts = []
-    for name, column in same.items():
+    for name, column in columns_of.items():
         ours = means.filter(pl.col("dataset") == name).select(
             "method", pl.col(metric).alias(name)
         )
@@ -350,7 +350,7 @@ def _comparison(spec: Spec, results: pl.DataFrame, paper: pl.DataFrame, metric: 
         theirs = paper.select("method", published)
         table = table.join(ours, "method", "left").join(theirs, "method", "left")
         texts += [_ranks(table, name), _distance(table, name), _order(table, name)]
-    others = [
+    columns = [
         f"{column}_{_COLUMNS[metric]}"
         for name, column in of_dataset.items()
         if name.startswith("rcv1")
@@ -360,7 +360,7 @@ def _comparison(spec: Spec, results: pl.DataFrame, paper: pl.DataFrame, metric: 
         of_stand_ins = means.filter(pl.col("dataset").is_in(stand_ins))
         ours = of_stand_ins.group_by("method").agg(pl.col(metric).mean().alias("stand-ins"))
         theirs = paper.select(
-            "method", pl.mean_horizontal(others).alias(f"{theirs_named}, paper")
+            "method", pl.mean_horizontal(columns).alias(f"{theirs_named}, paper")
         )
         table = table.join(ours, "method", "left").join(theirs, "method", "left")
         texts += [f"Stand-ins: means over {title}.", _ranks(table, "stand-ins", theirs_named)]
@@ -382,7 +382,7 @@ def _ranks(table: pl.DataFrame, ours: str, theirs: str | None = None) -> str:
 
 
 def _distance(table: pl.DataFrame, name: str) -> str:
-    """How far each method is from its published error."""
+    """Distance of each method from its published error."""
     pairs = table.select("method", name, f"{name}, paper").drop_nulls()
     if pairs.is_empty():
         return ""
@@ -405,9 +405,9 @@ def _order(table: pl.DataFrame, name: str) -> str:
     if not reversed_pairs:
         return f"All {n_pairs} pairs of methods come in the order of the paper."
     listed = ", ".join(
-        f"{one} ({theirs[one]:.4f} there, {ours[one]:.4f} here) and {two} "
-        f"({theirs[two]:.4f}, {ours[two]:.4f})"
-        for one, two in reversed_pairs
+        f"{first} ({theirs[first]:.4f} there, {ours[first]:.4f} here) and {second} "
+        f"({theirs[second]:.4f}, {ours[second]:.4f})"
+        for first, second in reversed_pairs
     )
     return f"{len(reversed_pairs)} of {n_pairs} pairs come in the other order: {listed}."
 
@@ -424,8 +424,8 @@ def reversals(ours: Mapping[str, float], theirs: Mapping[str, float]) -> list[tu
     """
     ordered = sorted((name for name in theirs if name in ours), key=lambda name: theirs[name])
     pairs = [
-        (one, two)
-        for one, two in combinations(ordered, 2)
-        if theirs[one] < theirs[two] and ours[one] >= ours[two]
+        (first, second)
+        for first, second in combinations(ordered, 2)
+        if theirs[first] < theirs[second] and ours[first] >= ours[second]
     ]
     return sorted(pairs, key=lambda pair: theirs[pair[0]] - theirs[pair[1]])

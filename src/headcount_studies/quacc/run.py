@@ -115,10 +115,10 @@ def _shares(sets: TrainingSets, samples: Samples, rows: NDArray[np.int64]) -> li
 
     assert samples.prevalence is not None
     shares, n = samples.prevalence[rows], len(rows)
-    two = len(sets.shares) == 2
+    binary = len(sets.shares) == 2
     return [
-        pl.Series("train_prevalence", [sets.shares[1] if two else None] * n, pl.Float64),
-        pl.Series("test_prevalence", shares[:, 1] if two else [None] * n, pl.Float64),
+        pl.Series("train_prevalence", [sets.shares[1] if binary else None] * n, pl.Float64),
+        pl.Series("test_prevalence", shares[:, 1] if binary else [None] * n, pl.Float64),
         pl.Series("shift", np.abs(shares - sets.shares).sum(axis=1) / 2),
         pl.Series("train_shares", [sets.shares.tolist()] * n),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from headcount_studies.engine.spec import Spec
@@ -92,15 +93,18 @@ def _earlier(table: pl.DataFrame, methods: list[str], metric: str) -> list[Secti
     table = table.filter(pl.col("dataset").is_in(list(before))).drop_nulls(shared)
     if len(shared) < _FEWEST or table.is_empty():
         return []
-    rows, sums = [], dict.fromkeys(shared, (0, 0))
+    rows, mean_ranks = [], []
+    our_ranks: dict[str, list[int]] = {name: [] for name in shared}
     for dataset, *errors in table.select("dataset", *shared).iter_rows():
         order = sorted(range(len(shared)), key=errors.__getitem__)
-        ours = {shared[place]: rank for rank, place in enumerate(order, start=1)}
-        theirs = before[dataset]
-        rows.append([dataset, *(f"{ours[name]} ({theirs[name]})" for name in shared)])
-        sums = {name: (a + ours[name], b + theirs[name]) for name, (a, b) in sums.items()}
-    n = table.height
-    rows.append(["mean", *(f"{a / n:.1f} ({b / n:.1f})" for a, b in sums.values())])
+        for rank, place in enumerate(order, start=1):
+            our_ranks[shared[place]].append(rank)
+        pairs = [(our_ranks[name][-1], before[dataset][name]) for name in shared]
+        rows.append([dataset, *(f"{ours} ({theirs})" for ours, theirs in pairs)])
+    for name in shared:
+        theirs = fmean(before[dataset][name] for dataset in table["dataset"])
+        mean_ranks.append(f"{fmean(our_ranks[name]):.1f} ({theirs:.1f})")
+    rows.append(["mean", *mean_ranks])
     return [
         Section(
             f"Ranks by {metric.upper()}, beside the earlier study",

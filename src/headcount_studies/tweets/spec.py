@@ -42,8 +42,8 @@ def check(spec: Spec) -> None:
     """Refuse, in one sentence, a spec that cannot be run."""
     check_known("source", spec.protocol.get("source", "texts"), ("texts", "vectors"))
     for dataset in spec.datasets:
-        known = VECTOR_TWEETS if has_vectors(spec) else TWEETS
-        check_known("collection of tweets", dataset, known)
+        collections = VECTOR_TWEETS if has_vectors(spec) else TWEETS
+        check_known("collection of tweets", dataset, collections)
     for metric in spec.metrics:
         check_measure(metric)
     for where, settings, keys in (
