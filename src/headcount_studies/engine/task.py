@@ -55,7 +55,7 @@ class Section:
     marks: Mapping[tuple[int, str], str] | None = None
 
 
-_MOST_FILES = 4  # named in one sentence
+_MOST_LETTERS = 100  # of the names of files in one sentence
 _KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 
 
@@ -297,22 +297,26 @@ def with_data(spec: Spec, data: Path) -> Spec:
         return spec
     files = getattr(find_experiment(spec.kind), "files", None)
     assert files is not None
-    missing = [
+    missing = dict.fromkeys(
         path.relative_to(data).as_posix() if path.is_relative_to(data) else str(path)
         for name in spec.datasets
         for path in files(spec, name, data)
         if not path.is_file()
-    ]
-    listed = ", ".join(list(dict.fromkeys(missing))[:_MOST_FILES])
-    more = ", ..." if len(set(missing)) > _MOST_FILES else ""
+    )
+    listed = next(iter(missing))
+    for name in list(missing)[1:]:
+        if len(f"{listed}, {name}") > _MOST_LETTERS:
+            listed = f"{listed}, ..."
+            break
+        listed = f"{listed}, {name}"
     hint = "" if spec.data else f" (headcount study data {spec.name} says where they come from)"
     if not present:
         raise HeadcountError(
             f"The folder {str(data)!r} has none of the datasets of {spec.name!r}: it lacks "
-            f"{listed}{more}{hint}."
+            f"{listed}{hint}."
         )
     lacking = [name for name in spec.datasets if name not in present]
-    warn(f"There are no files of {', '.join(lacking)}: {listed}{more}{hint}.")
+    warn(f"There are no files of {', '.join(lacking)}: {listed}{hint}.")
     return spec.restricted(datasets=present)
 
 
