@@ -76,6 +76,7 @@ from .quantifiers.matching import QUANTy as QUANTy
 from .quantifiers.multi_label import MultiLabel as MultiLabel
 from .quantifiers.one_class import PAT as PAT
 from .quantifiers.one_class import TCPU as TCPU
+from .quantifiers.one_vs_rest import OneVsOne as OneVsOne
 from .quantifiers.one_vs_rest import OneVsRest as OneVsRest
 from .quantifiers.open_set import OpenSet as OpenSet
 from .quantifiers.ordinal import RUN as RUN
@@ -87,6 +88,7 @@ from .quantifiers.ordinal import OrdinalSLD as OrdinalSLD
 from .quantifiers.registry import method as method
 from .quantifiers.registry import methods as methods
 from .quantifiers.shifts import compare_shifts as compare_shifts
+from .quantifiers.synthetic_scores import QuaDapt as QuaDapt
 from .quantifiers.thresholds import MS as MS
 from .quantifiers.thresholds import MS2 as MS2
 from .quantifiers.thresholds import T50 as T50

@@ -12,7 +12,7 @@ from tests.conformance.cases import each_scored_case, scored_pool
 
 # Methods that need all items of a sample at once.
 NOT_REDUCED = {"CDE", "ELSA", "LEIP", "MS", "MS2", "QUANTy", "SORD"}
-COMPOSED = {"Ensemble", "FrankHall", "Mean", "Median", "OneVsRest"}
+COMPOSED = {"Ensemble", "FrankHall", "Mean", "Median", "OneVsOne", "OneVsRest", "QuaDapt"}
 
 
 @each_scored_case

@@ -608,3 +608,41 @@ def one_vs_rest(method, train, codes, sample):
     if shares.sum() == 0:
         return np.full(len(shares), 1 / len(shares))
     return shares / shares.sum()
+
+
+def one_vs_one(method, train, codes, sample):
+    """Ratios of the pairs, coupled by the second method of Wu, Lin & Weng."""
+    K = train.shape[1]
+    ratio = np.zeros((K, K))
+    for i in range(K):
+        for j in range(i + 1, K):
+            ours = np.isin(codes, (i, j))
+            sides = [scores[:, [i, j]] / scores[:, [i, j]].sum(axis=1)[:, None]
+                     for scores in (train[ours], sample)]  # fmt: skip
+            shares = method(sides[0], (codes[ours] == j).astype(int), sides[1])
+            ratio[i, j], ratio[j, i] = shares
+
+    def cost(p):
+        return sum(
+            (ratio[j, i] * p[i] - ratio[i, j] * p[j]) ** 2 for i in range(K) for j in range(i)
+        )
+
+    return least_on_simplex(cost, K)
+
+
+def quadapt(train, codes, sample, overlaps):
+    """DyS on the synthetic scores whose best mixture is nearest, both classes being equal."""
+    sample = np.column_stack([1 - sample[:, 1], sample[:, 1]])
+    sample[:, 1] = [balanced_score(score, codes) for score in sample[:, 1]]
+    best = np.inf
+    for overlap in overlaps:
+        positive = ((np.arange(1004) + 0.5) / 1004) ** overlap
+        scores = np.concatenate([positive, 1 - positive])
+        cost = dys_cost(
+            np.column_stack([1 - scores, scores]), np.repeat([1, 0], 1004), sample,
+            balanced=False,
+        )  # fmt: skip
+        shares = least_on_simplex(cost, 2)
+        if cost(shares) < best:
+            best, nearest = cost(shares), shares
+    return nearest

@@ -113,3 +113,40 @@ def test_parameters_of_the_base_are_in_reach():
 def test_bad_parameters_of_the_base_are_named():
     with pytest.raises(HeadcountError, match=r"^bins is 0"):
         hc.OneVsRest(hc.DyS(bins=0)).fit(*labelled_scores(3))
+
+
+@pytest.mark.parametrize("base", [hc.ACC(GaussianNB()), hc.DyS(GaussianNB())], ids=str)
+def test_pairs_know_the_ratio_of_their_classes_when_there_are_no_others(base):
+    X, y = labelled(3)
+    quantifier = hc.OneVsOne(base).fit(X, y)
+    rows = np.flatnonzero(y != 2)
+    truth = np.bincount(y[rows], minlength=3) / len(rows)
+    np.testing.assert_allclose(quantifier.predict(X[rows]), truth, atol=0.08)
+
+
+@pytest.mark.parametrize("wrapper", [hc.OneVsOne, hc.QuaDapt])
+def test_pairs_and_synthetic_scores_refuse_features(wrapper):
+    with pytest.raises(HeadcountError, match=r"^quantifier is HDx\(\), which learns from feat"):
+        wrapper(hc.HDx()).fit(*labelled(2))
+    with pytest.raises(HeadcountError, match="must be a quantifier of two classes"):
+        wrapper(hc.OneVsRest()).fit(*labelled(2))
+
+
+def test_synthetic_scores_follow_a_classifier_that_has_got_worse():
+    rng = np.random.default_rng(0)
+    codes = (rng.random(4000) < 0.5).astype(int)
+    score = rng.random(4000) ** 0.1
+    scores = hc.Scored(np.where(codes, score, 1 - score))
+    fitted = [q.fit(scores, codes) for q in (hc.DyS(), hc.QuaDapt(), hc.QuaDapt(hc.ACC()))]
+    truth = (rng.random(4000) < 0.2).astype(int)
+    score = rng.random(4000) ** 0.4
+    drifted = hc.Scored(np.where(truth, score, 1 - score))
+    errors = [abs(quantifier.predict(drifted)[1] - 0.2) for quantifier in fitted]
+    assert errors[0] > 0.05
+    assert max(errors[1:]) < 0.03
+
+
+@pytest.mark.parametrize("overlaps", [(), 0.5, (0.0,), (0.5, 1.2), ((0.5,),)])
+def test_bad_overlaps(overlaps):
+    with pytest.raises(HeadcountError, match=r"overlaps is .*; it must be a (sequence|number)"):
+        hc.QuaDapt(overlaps=overlaps).fit(*labelled(2))

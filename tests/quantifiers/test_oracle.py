@@ -362,6 +362,26 @@ def test_one_vs_rest(three_classes, name):
     agree(fast, three_classes.slow(slow), 1e-5)
 
 
+@pytest.mark.parametrize("name", ["DyS", "PACC", "CDE"])
+def test_one_vs_one(three_classes, name):
+    fast = three_classes.fast(hc.OneVsOne(getattr(hc, name)()))
+    method = getattr(oracle, name.lower())
+    slow = three_classes.slow(lambda *given: oracle.one_vs_one(method, *given))
+    agree(fast, slow, 1e-4)
+
+
+def test_one_vs_one_of_two_classes_is_the_method_itself(two_classes):
+    fast = two_classes.fast(hc.OneVsOne(hc.DyS()))
+    np.testing.assert_allclose(fast, two_classes.fast(hc.DyS()), atol=1e-9)
+
+
+def test_quadapt(two_classes):
+    overlaps = (0.2, 0.5, 0.8)
+    fast = two_classes.fast(hc.QuaDapt(overlaps=overlaps))
+    slow = two_classes.slow(lambda *given: oracle.quadapt(*given, overlaps))
+    agree(fast, slow, 1e-5)
+
+
 @pytest.mark.parametrize("name", ["CC", "ACC", "GAC"])
 def test_one_vs_rest_of_predicted_classes(three_classes, name):
     # An item is called a class or not: its posterior need not exceed one half for that.

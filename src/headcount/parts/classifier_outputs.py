@@ -135,7 +135,7 @@ class Histograms:
 
     def embed(self, items: Floats) -> Binned:
         """Embed items given as posteriors."""
-        items = _as_if_half(items, self.prior) if self.balanced else items
+        items = as_if_half(items, self.prior) if self.balanced else items
         items = np.ascontiguousarray(items, np.float64)
         classes = range(0 if self.every_class else items.shape[1] - 1, items.shape[1])
         codes = np.empty((len(items), len(classes) * len(self.bins)), np.int32)
@@ -148,7 +148,7 @@ class Histograms:
         return Binned(codes, offset, self.cumulative)
 
 
-def _as_if_half(posteriors: Floats, prior: Floats) -> Floats:
+def as_if_half(posteriors: Floats, prior: Floats) -> Floats:
     """Posteriors of each class against the rest, if its share in training had been one half."""
     ours, theirs = posteriors * (1 - prior), (1 - posteriors) * prior
     total = ours + theirs

@@ -58,6 +58,7 @@ from .multi_label import MultiLabel as MultiLabel
 from .one_class import PAT as PAT
 from .one_class import TCPU as TCPU
 from .one_class import OneClassQuantifier as OneClassQuantifier
+from .one_vs_rest import OneVsOne as OneVsOne
 from .one_vs_rest import OneVsRest as OneVsRest
 from .open_set import OpenSet as OpenSet
 from .ordinal import RUN as RUN
@@ -73,6 +74,7 @@ from .registry import methods as methods
 from .registry import one_class_quantifiers as one_class_quantifiers
 from .registry import quantifiers as quantifiers
 from .shifts import compare_shifts as compare_shifts
+from .synthetic_scores import QuaDapt as QuaDapt
 from .thresholds import MS as MS
 from .thresholds import MS2 as MS2
 from .thresholds import T50 as T50

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,7 +25,37 @@ from headcount.samples.samples import Samples
 from headcount.scores.scorer import ItemScorer, Scorer
 
 
-class OneVsRest(Quantifier):
+class OfTwoClasses(Quantifier):
+    """Base of methods that are built on one for two classes, and use its classifier."""
+
+    quantifier: Quantifier | None
+
+    def _base(self) -> Quantifier:
+        base: Any = DyS() if self.quantifier is None else self.quantifier
+        of_many = isinstance(base, OfTwoClasses) and base.info.multiclass == "native"
+        if not is_simple(base) or of_many:
+            raise HeadcountError(
+                f"quantifier is {self.quantifier!r}; it must be a quantifier of two classes: "
+                "pass for instance DyS()."
+            )
+        return base
+
+    def _takes(self) -> Input:
+        # Wrong quantifiers are refused when they are used.
+        base: Any = self.quantifier
+        return base._takes() if isinstance(base, Quantifier) else "posteriors"
+
+    def _learns_from_scores(self) -> bool:
+        return self._base()._learns_from_scores()
+
+    def _cv(self) -> Any:
+        return self._base()._cv()
+
+    def _scorer(self) -> Any:
+        return self._base()._scorer()
+
+
+class OneVsRest(OfTwoClasses):
     """One two-class problem for each class against the others.
 
     The shares are divided by their sum. If all are zero, every class gets the same share.
@@ -65,28 +96,8 @@ class OneVsRest(Quantifier):
         self.quantifier = quantifier
         self.scoring = scoring
 
-    def _base(self) -> Quantifier:
-        base: Any = DyS() if self.quantifier is None else self.quantifier
-        if not is_simple(base) or isinstance(base, OneVsRest):
-            raise HeadcountError(
-                f"quantifier is {self.quantifier!r}; it must be a quantifier of two classes: "
-                "pass for instance DyS()."
-            )
-        return base
-
-    def _takes(self) -> Input:
-        # Wrong quantifiers are refused when they are used.
-        base: Any = self.quantifier
-        return base._takes() if isinstance(base, Quantifier) else "posteriors"
-
-    def _learns_from_scores(self) -> bool:
-        return self._base()._learns_from_scores()
-
-    def _cv(self) -> Any:
-        return self._base()._cv()
-
     def _scorer(self) -> Any:
-        scorer = self._base()._scorer()
+        scorer = super()._scorer()
         if check_choice("scoring", self.scoring, ("shared", "separate")) == "separate":
             return _SeparateScorer(scorer, ordered=self._ordered)
         return scorer
@@ -100,6 +111,53 @@ class OneVsRest(Quantifier):
     def _noisy(self) -> bool:
         # Posteriors of separate classifiers do not sum to 1.
         return self._takes() == "posteriors" and self.scoring == "shared"
+
+
+class OneVsOne(OfTwoClasses):
+    """One two-class problem for each pair of classes.
+
+    The method of a pair learns from the items of its two classes, by the posterior of the one
+    against the other, and gives their ratio in the sample. The shares are those whose ratios
+    are nearest (pairwise coupling). Items of further classes are in the sample of every pair
+    as well, so ratios are biased unless these items are rare: methods for any number of classes
+    are usually better.
+
+    Parameters
+    ----------
+    quantifier : Quantifier, default=None
+        Quantifier for the two-class problems; `DyS` by default.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from headcount import DyS, OneVsOne
+    >>> X, y = load_iris(return_X_y=True)
+    >>> OneVsOne(DyS(random_state=0)).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+    array([0. , 0.5, 0.5])
+    """
+
+    info: ClassVar = MethodInfo(
+        title="each class against each other one",
+        family="meta",
+        reference="Wu, Lin & Weng, Journal of Machine Learning Research 5 (2004)",
+        inconsistency="items of all classes are in the sample of each pair",
+        needs_overlap=True,
+        aliases=("OVO",),
+    )
+
+    def __init__(self, quantifier: Quantifier | None = None) -> None:
+        self.quantifier = quantifier
+
+    def _takes(self) -> Input:
+        if super()._takes() == "features":
+            raise HeadcountError(
+                f"quantifier is {self.quantifier!r}, which learns from features: pass one that "
+                "learns from posteriors or decisions, such as DyS()."
+            )
+        return "posteriors"
+
+    def _aggregation(self) -> Aggregation:
+        return _EachPair(self._base()._aggregation(), super()._takes())
 
 
 def _positive(codes: Ints, j: int, ordered: bool) -> Bools:
@@ -162,13 +220,81 @@ class _EachClass(Aggregation):
         return np.column_stack([1 - positive, positive])
 
     def _joined(self, each: list[Solution]) -> Solution:
-        positive = np.column_stack([solution.prevalence[:, 1] for solution in each])
-        return Solution(
-            _from_cumulative(1 - positive) if self.ordered else _divided_by_sum(positive),
-            np.all([solution.converged for solution in each], axis=0),
-            np.max([solution.iterations for solution in each], axis=0),
-            np.sum([solution.objective for solution in each], axis=0),
-        )
+        positive = _positive_shares(each)
+        shares = _from_cumulative(1 - positive) if self.ordered else _divided_by_sum(positive)
+        return _with_shares(shares, each)
+
+
+@dataclass(frozen=True, eq=False)
+class _EachPair(Aggregation):
+    """A two-class aggregation for each pair of classes."""
+
+    base: Aggregation
+    input: Input
+    fitted: tuple[Model, ...] = field(default=())
+
+    def fit(self, training: Training) -> _EachPair:
+        K, weights, fitted = training.n_classes, training.weights, []
+        for i, j in combinations(range(K), 2):
+            members = np.flatnonzero(np.isin(training.codes, (i, j)))
+            problem = Training(
+                self._view(training.items[members], i, j),
+                (training.codes[members] == j).astype(np.int64),
+                2,
+                None if weights is None else weights[members],
+            )
+            fitted.append(self.base.fit(problem))
+        return replace(self, fitted=tuple(fitted))
+
+    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+        K = items.shape[1]
+        pairs = list(combinations(range(K), 2))
+        solutions = [
+            model.solve(self._view(items, *pair), samples)
+            for model, pair in zip(self.fitted, pairs, strict=True)
+        ]
+        return _with_shares(_coupled(_positive_shares(solutions), pairs, K), solutions)
+
+    def _view(self, items: NDArray[Any], i: int, j: int) -> NDArray[Any]:
+        """Posteriors or decisions of class j against class i."""
+        pair = items[:, [i, j]]
+        total = pair.sum(axis=1, keepdims=True)
+        pair = np.divide(pair, total, out=np.full_like(pair, 0.5), where=total > 0)
+        return (pair[:, 1] > 0.5).astype(np.int64) if self.input == "labels" else pair
+
+
+def _positive_shares(solutions: list[Solution]) -> Floats:
+    """Shares of the positive classes, one column per problem of two classes."""
+    return np.column_stack([solution.prevalence[:, 1] for solution in solutions])
+
+
+def _with_shares(shares: Floats, solutions: list[Solution]) -> Solution:
+    """Shares of all classes, with the diagnostics of the problems of two."""
+    return Solution(
+        shares,
+        np.all([solution.converged for solution in solutions], axis=0),
+        np.max([solution.iterations for solution in solutions], axis=0),
+        np.sum([solution.objective for solution in solutions], axis=0),
+    )
+
+
+def _coupled(
+    positive: Floats, pairs: list[tuple[int, int]], K: int
+) -> Floats:
+    """Shares p with the least sum of (r_ji p_i - r_ij p_j)^2, r_ij being that of i in a pair.
+
+    It is the second method of Wu, Lin & Weng.
+    """
+    ratios = np.zeros((len(positive), K, K))
+    for column, (i, j) in zip(positive.T, pairs, strict=True):
+        ratios[:, i, j], ratios[:, j, i] = 1 - column, column
+    Q = -ratios * np.swapaxes(ratios, 1, 2)
+    diagonal = np.arange(K)
+    Q[:, diagonal, diagonal] = (ratios**2).sum(axis=1)
+    # Where the minimum is not unique, a little towards equal shares decides.
+    Q[:, diagonal, diagonal] += 1e-12
+    shares = np.linalg.solve(Q, np.ones((len(Q), K, 1)))[..., 0]
+    return _divided_by_sum(np.maximum(shares, 0.0))
 
 
 def _divided_by_sum(positive: Floats) -> Floats:

@@ -15,7 +15,7 @@ import numpy as np
 
 from headcount._support.arrays import Array, Floats
 from headcount.items.arrays import Scored
-from headcount.quantifiers.one_vs_rest import OneVsRest
+from headcount.quantifiers.one_vs_rest import OneVsOne, OneVsRest
 from headcount.samples.samples import Samples
 from headcount.testing.cases import (
     Case,
@@ -271,6 +271,8 @@ def _inconsistency(case: Case) -> str:
     """Reason why the method cannot be expected to be exact; empty if it can."""
     if case.n_classes > 2 and (case.wrapped or isinstance(case.prototype, OneVsRest)):
         return "the rest is a mixture too, which shifts with the others"
+    if case.n_classes == 2 and isinstance(case.prototype, OneVsOne):
+        return ""
     if case.smooth:
         return "expects smooth shares, and bends what it sees towards a straight line"
     if case.brings_learner:
