@@ -138,7 +138,7 @@ class World:
         found = [self.series(chunks) for chunks in streams]
         values, unit = (np.hstack(parts) for parts in zip(*found, strict=True))
         weights = np.array([weight for _, weight in self.summaries.series])
-        weights = weights * (1 - LABEL_WEIGHT)  # the rest waits for labels
+        weights = weights * (1 - LABEL_WEIGHT["complete"])  # the rest waits for labels
         numbers = np.repeat(np.arange(len(streams)), len(weights))
         given = WatchedSeries(
             values, unit, np.full(values.shape, float(streams[0].shape[1])), numbers,

@@ -339,6 +339,15 @@ def drift_rows(names: Sequence[str], n_streams: int) -> Iterator[list[str]]:
         yield [which, f"{loss:.2f}", "500", *labels.cells(), *cells]
 
 
+def enough_rows(names: Sequence[str], n_streams: int) -> Iterator[list[str]]:
+    accurate = [name for name in names if labelled_pool(name).accuracy >= LEAST_ACCURACY]
+    cases = ((0.1, 310, Labels(None, 0.05)), (0.1, 500, Labels(92, 0.05)),
+             (0.15, 140, Labels(None, 0.05)), (0.15, 500, Labels(42, 0.05)))  # fmt: skip
+    for loss, n, labels in cases:
+        cells = delay_cells(concept_drift(accurate, n_streams, loss, n, labels))
+        yield ["accurate", f"{loss:.2f}", f"{n:,}", *labels.cells(), *cells]
+
+
 def period_rows(names: Sequence[str], n_streams: int) -> Iterator[list[str]]:
     for labels in (Labels(None, 0.02), Labels(50, 0.02)):
         yield from later_periods(n_streams, 500, labels)
@@ -357,6 +366,44 @@ def false_rows(names: Sequence[str], n_streams: int) -> Iterator[list[str]]:
         yield [f"{n:,}", *labels.cells(), *length_cells(no_change(names, n_streams, n, labels))]
 
 
+def limit_rows(names: Sequence[str], n_streams: int) -> Iterator[list[str]]:
+    """Falls that the best test of one known fall sees, with one false alert in 365 chunks.
+
+    That is a CUSUM of the likelihood ratio of the labels, on the scale where their accuracy has
+    the same variance everywhere.
+    """
+    for (per_chunk, within), fall, before in product(
+        ((200, 3), (50, 10)), (0.1, 0.15), (0.7, 0.8, 0.9)
+    ):
+        angles = np.arcsin(np.sqrt([before, before - fall]))
+        size = 2 * float(-np.diff(angles)[0]) * np.sqrt(per_chunk)
+        low, high = 0.0, 9.0
+        for _ in range(12):
+            level = (low + high) / 2
+            low, high = (low, level) if _mean_run(size, level) >= 365 else (level, high)
+        seen = (_first_passage(size, high, size, within, 200_000) <= within).mean()
+        yield [f"{fall:.2f}", f"{before:.1f}", str(per_chunk), str(within), f"{seen:.1%}"]
+
+
+def _mean_run(size: float, level: float) -> float:
+    return float(_first_passage(size, level, 0.0, 6000, 4000).mean())
+
+
+def _first_passage(
+    size: float, level: float, mean: float, n_chunks: int, n_streams: int
+) -> np.ndarray:
+    """Chunk at which a CUSUM passes a level, or one more than there are."""
+    rng, sums = np.random.default_rng(0), np.zeros(n_streams)
+    first = np.full(n_streams, n_chunks + 1)
+    for t in range(n_chunks):
+        z = rng.standard_normal(n_streams) + mean
+        sums = np.maximum(sums, 0) + size * z - size**2 / 2
+        first = np.where((sums >= level) & (first > n_chunks), t + 1, first)
+        if (first <= n_chunks).all():
+            break
+    return first
+
+
 DELAYS = ["streams", "median", "within 3", "within 10", "within {after}", "open after it",
           "alerts before"]  # fmt: skip
 FALL = ["fall of accuracy", "n", "labels", "floor"]
@@ -367,6 +414,21 @@ PARTS = {
         "Labels change in a random half-space of the features, so that accuracy falls.",
         ["classifiers", *FALL, *DELAYS],
         AFTER,
+    ),
+    "enough": (
+        enough_rows,
+        "As many labels as are enough",
+        "",
+        ["classifiers", *FALL, *DELAYS],
+        AFTER,
+    ),
+    "limit": (
+        limit_rows,
+        "What the labels allow",
+        "Falls that the best test of one known fall sees, if it raises one false alert in 365 "
+        "chunks and there is no other detector.",
+        ["fall of accuracy", "before", "labels per chunk", "within", "seen"],
+        0,
     ),
     "periods": (
         period_rows,

@@ -98,8 +98,8 @@ class Alert:
 # Chunks of fewer items are put together for the detector.
 _LEAST_ITEMS = 50
 # Parts of the evidence of a stream. That for labels is free before any arrive, as alerts of the
-# past would change otherwise.
-_START_WEIGHT, LABEL_WEIGHT = 0.05, 0.3
+# past would change otherwise. Labels of random rows are sure to come.
+_START_WEIGHT, LABEL_WEIGHT = 0.05, {"complete": 0.3, "random": 0.5}
 # Part of the floor in that of the estimates; parts of realised accuracy, floor, realised shares
 # and errors of the estimates in that of labels.
 _FLOOR_WEIGHT = 0.25
@@ -413,7 +413,8 @@ def _weights(spec: MonitorSpec, series: dict[str, float]) -> dict[str, float]:
     if spec.compare_reference:
         # Shares and accuracy of a group need not be those of the whole reference.
         firsts = [name for name in series if name.startswith("form:") or not spec.group]
-    part = 1 - LABEL_WEIGHT - (_START_WEIGHT if firsts else 0.0)
+    label_weight = LABEL_WEIGHT[spec.labels]
+    part = 1 - label_weight - (_START_WEIGHT if firsts else 0.0)
     of_floor = _FLOOR_WEIGHT if has_floor else 0.0
     weights = {name: part * (1 - of_floor) * weight for name, weight in series.items()}
     if has_floor:
@@ -427,10 +428,10 @@ def _weights(spec: MonitorSpec, series: dict[str, float]) -> dict[str, float]:
     shares = [name for name in series if name.startswith("share:")]
     for kind, weight in of_labels.items():
         if kind in ("accuracy", "floor"):
-            weights[f"realised:{kind}"] = LABEL_WEIGHT * weight
+            weights[f"realised:{kind}"] = label_weight * weight
         else:
             prefix = "realised" if kind == "share" else "error"
-            added = LABEL_WEIGHT * weight / len(shares)
+            added = label_weight * weight / len(shares)
             weights |= {f"{prefix}:{name}": added for name in shares}
     return weights
 
