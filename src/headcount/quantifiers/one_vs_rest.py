@@ -246,7 +246,7 @@ class _EachPair(Aggregation):
             fitted.append(self.base.fit(problem))
         return replace(self, fitted=tuple(fitted))
 
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+    def solve(self, items: Array, samples: Samples) -> Solution:
         K = items.shape[1]
         pairs = list(combinations(range(K), 2))
         solutions = [
@@ -255,7 +255,7 @@ class _EachPair(Aggregation):
         ]
         return _with_shares(_coupled(_positive_shares(solutions), pairs, K), solutions)
 
-    def _view(self, items: NDArray[Any], i: int, j: int) -> NDArray[Any]:
+    def _view(self, items: Array, i: int, j: int) -> Array:
         """Posteriors or decisions of class j against class i."""
         pair = items[:, [i, j]]
         total = pair.sum(axis=1, keepdims=True)
@@ -278,9 +278,7 @@ def _with_shares(shares: Floats, solutions: list[Solution]) -> Solution:
     )
 
 
-def _coupled(
-    positive: Floats, pairs: list[tuple[int, int]], K: int
-) -> Floats:
+def _coupled(positive: Floats, pairs: list[tuple[int, int]], K: int) -> Floats:
     """Shares p with the least sum of (r_ji p_i - r_ij p_j)^2, r_ij being that of i in a pair.
 
     It is the second method of Wu, Lin & Weng.

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headcount._support.arrays import Array, Floats
 from headcount._support.parameters import check_flag, check_fraction
 from headcount.errors import HeadcountError
 from headcount.parts.aggregation import Aggregation, Model, Moments
@@ -106,7 +106,7 @@ class _Synthetic(Aggregation):
     input: Input
     overlaps: tuple[float, ...]
     balanced: bool
-    prior: NDArray[np.float64] = field(default_factory=lambda: np.full(2, 0.5))
+    prior: Floats = field(default_factory=lambda: np.full(2, 0.5))
     matched: tuple[Model, ...] = ()  # models that choose the overlap
     fitted: tuple[Model, ...] = ()
 
@@ -122,7 +122,7 @@ class _Synthetic(Aggregation):
             fitted.append(self.base.fit(Training(self._view(posteriors), codes, 2)))
         return replace(self, prior=training.prior, matched=tuple(matched), fitted=tuple(fitted))
 
-    def solve(self, items: NDArray[Any], samples: Samples) -> Solution:
+    def solve(self, items: Array, samples: Samples) -> Solution:
         if self.balanced:
             items = as_if_half(items, self.prior)
         distances = [model.solve(items, samples).objective for model in self.matched]
@@ -137,13 +137,13 @@ class _Synthetic(Aggregation):
             )
         )
 
-    def _view(self, posteriors: NDArray[np.float64]) -> NDArray[Any]:
+    def _view(self, posteriors: Floats) -> Array:
         """Posteriors as the method takes them."""
         if self.input == "labels":
             return (posteriors[:, 1] > 0.5).astype(np.int64)
         return posteriors
 
 
-def synthetic_scores(n: int, overlap: float) -> NDArray[np.float64]:
+def synthetic_scores(n: int, overlap: float) -> Floats:
     """Scores of n positive items, at the middles of n equal parts of their distribution."""
     return np.asarray(((np.arange(n) + 0.5) / n) ** overlap)
