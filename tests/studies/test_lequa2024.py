@@ -333,9 +333,28 @@ def test_networks_learn_from_development_samples(folder, spec, name, task):
     found = select(data, groups, protocol_of(spec, 0))
     (member,) = found[name].members
     assert found[name].error == min(member.quantifier.validation_losses_)
+    assert member.quantifier.size == data.dev.samples.sizes[0] != data.task.size
     shares = predict(data, data.test, found)[name]
     expected = member.quantifier.predict_many(data.test.X, data.test.samples)
     np.testing.assert_allclose(shares, expected)
+
+
+def test_networks_learn_from_labelled_items_where_the_spec_says_so(folder, spec, monkeypatch):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    data, seen = datasets.lequa(folder, "T1"), []
+    small = {"parameters": {"epochs": 1, "head": [4]}, "options": {"labelled": True}}
+    fit_samples = hc.GMNet.fit_samples
+
+    def note(network, *arrays, labelled, **named):
+        seen.append(labelled)
+        return fit_samples(network, *arrays, labelled=labelled, **named)
+
+    monkeypatch.setattr(hc.GMNet, "fit_samples", note)
+    for changed in (small, small | {"options": {}}):
+        method = MethodSpec("GMNet", **changed)
+        select(data, {"GMNet": candidates_of(spec, method, data.task, 0)}, protocol_of(spec, 0))
+    assert seen[0][1].tolist() == data.y.tolist()
+    assert seen[1] is None
 
 
 @pytest.mark.parametrize("name", ["HistNet", "GMNet"])

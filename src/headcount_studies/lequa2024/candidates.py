@@ -64,6 +64,7 @@ class Candidate:
     quantifier: Quantifier
     setting: dict[str, Any] = field(default_factory=dict)
     race: int | None = None
+    labelled: bool = False  # networks: half of the training bags are drawn from labelled items
 
 
 @dataclass(frozen=True)
@@ -111,11 +112,11 @@ def candidates_of(
     if isinstance(quantifier, NetworkQuantifier):
         settings_of_candidate = {
             "loss": _LOSSES.get(task.metric, "ae"),
-            "size": task.size,
             "random_state": seed,
         }
         network = quantifier.set_params(**settings_of_candidate | parameters)
-        return [[Candidate(None, False, network)]]
+        labelled = bool(network.estimates) or options.get("labelled", False)
+        return [[Candidate(None, False, network, labelled=labelled)]]
     held_out = options.get("scoring") == "holdout"
     members: list[_NamedMember] = [(quantifier, dict(options.get("grid", {})), {})]
     if "quantifiers" in options:

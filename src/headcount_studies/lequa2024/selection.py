@@ -307,16 +307,18 @@ def _trained_networks(
 ) -> tuple[dict[tuple[str, int], _Member], dict[tuple[str, int], str]]:
     """Networks, trained on the development samples, and failures.
 
-    Labelled items are used by networks that are given estimates of other methods. The error
-    is that on the development samples that were held out of training.
+    Labelled items are used by networks that are given estimates of other methods, and where the
+    spec says so. The error is that on the development samples that were held out of training.
     """
     best: dict[tuple[str, int], _Member] = {}
     problems: dict[tuple[str, int], str] = {}
     items, samples = dev.items(protocol.n_dev)
     for place, candidate in unit.candidates:
         network: Any = clone(candidate.quantifier)
+        # Generated samples may have another size than those of the challenge.
+        network.set_params(size=int(samples.sizes[0]))
         try:
-            network.fit_samples(items, samples, labelled=(X, y) if network.estimates else None)
+            network.fit_samples(items, samples, labelled=(X, y) if candidate.labelled else None)
         except Exception as error:
             problems[place] = reason(error)
             continue

@@ -21,7 +21,7 @@ _PROTOCOL = ("folds", "holdout", "max_iter")
 _SELECTION = ("C", "class_weight", "n_dev")
 _CHANGED = (
     "classifiers", "C", "class_weight", "parameters", "grid", "scoring", "race", "quantifiers",
-    "combine", "keep",
+    "combine", "keep", "labelled",
 )  # fmt: skip
 _OPTIONS = ("inside", "around", "tasks", "by_task", "needs", *_CHANGED)
 
