@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import headcount as hc
 from headcount.errors import HeadcountError
+from headcount.estimates import Estimates
 from headcount.samples.samples import Samples
 
 TAGS = ["a", "b", "c"]
@@ -65,6 +66,8 @@ def test_estimates_are_those_of_one_quantifier_per_tag(data, quantifier):
     many = hc.MultiLabel(quantifier).fit(X, y)
     options = {"replicates": 300, "weights": np.linspace(1, 2, len(X_new))}
     found = many.estimate(X_new, **options)
+    assert isinstance(found, Estimates)
+    assert list(found) == [0, 1, 2]
     for j in range(3):
         alone = clone(quantifier).set_params(cv=many.scorer_.each_[j].cv).fit(X, y[:, j])
         expected = alone.estimate(X_new, **options)

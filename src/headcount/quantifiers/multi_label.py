@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,6 +14,7 @@ from headcount._support.arrays import Array, Floats
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.estimates.estimate import Estimate, Intervals
+from headcount.estimates.estimates import Estimates
 from headcount.items.arrays import Scored, check_lengths
 from headcount.quantifiers.base import Quantifier, ScoringPlan
 from headcount.quantifiers.likelihood import SLD
@@ -241,8 +240,7 @@ class MultiLabel(BaseEstimator):
         return [TagEstimate(self.tags_, estimates) for estimates in zip(*by_tag, strict=True)]
 
 
-@dataclass(frozen=True, eq=False)
-class TagEstimate:
+class TagEstimate(Estimates[Estimate]):
     """Shares of tags in a sample, with intervals at any level. Prints as a table.
 
     >>> import numpy as np
@@ -263,71 +261,65 @@ class TagEstimate:
     True
     """
 
-    tags: Array
-    estimates: tuple[Estimate, ...]
-
-    def __getitem__(self, tag: Any) -> Estimate:
-        if tag not in self.tags.tolist():
-            raise KeyError(tag)
-        return self.estimates[self.tags.tolist().index(tag)]
+    def __init__(self, tags: Array, estimates: Iterable[Estimate]) -> None:
+        super().__init__(dict(zip(tags.tolist(), estimates, strict=True)))
+        self.tags = tags
 
     @property
     def n_items(self) -> int:
         """Number of items in the sample."""
-        return self.estimates[0].n_items
+        return int(self.sizes[0])
 
     @property
     def shares(self) -> Floats:
         """Estimated shares of the tags."""
-        return np.array([estimate.shares[1] for estimate in self.estimates])
+        return np.array([estimate.shares[1] for estimate in self.values()])
 
     @property
     def prevalence(self) -> dict[Any, float]:
         """Shares by tag."""
-        return dict(zip(self.tags.tolist(), self.shares.tolist(), strict=True))
+        return dict(zip(self.names, self.shares.tolist(), strict=True))
 
-    @cached_property
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings, one sentence each, with the name of the tag."""
-        pairs = zip(self.tags.tolist(), self.estimates, strict=True)
-        return tuple(f"{tag}: {text}" for tag, estimate in pairs for text in estimate.warnings)
+        return tuple(
+            f"{tag}: {text}" for tag, estimate in self.items() for text in estimate.warnings
+        )
 
     def interval(self, level: float = 0.95) -> Intervals:
         """Interval for the share of each tag."""
-        ends = [estimate.interval(level) for estimate in self.estimates]
-        low, high = (np.array([side[1] for side in sides]) for sides in
-                     ([e.low for e in ends], [e.high for e in ends]))  # fmt: skip
+        ends = [estimate.interval(level) for estimate in self.values()]
+        low, high = np.array([(end.low[1], end.high[1]) for end in ends]).T
         return Intervals(self.tags, low, high, level=ends[0].level)
 
     def to_frame(self, level: float = 0.95) -> pl.DataFrame:
         """Table with a row per tag: share, raw, interval, counts and p-value."""
         import polars as pl
 
-        rows = pl.concat([estimate.to_frame(level)[1:] for estimate in self.estimates])
-        tests = [estimate.fit_test for estimate in self.estimates]
+        rows = pl.concat([estimate.to_frame(level)[1:] for estimate in self.values()])
+        tests = [estimate.fit_test for estimate in self.values()]
         p_values = [None if test is None else float(test.p_value) for test in tests]
         return (
             rows.drop("class")
-            .insert_column(0, pl.Series("tag", self.tags.tolist()))
+            .insert_column(0, pl.Series("tag", self.names))
             .with_columns(pl.Series("p_value", p_values, dtype=pl.Float64))
         )
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return all results except the draws, as plain values for JSON."""
-        first = self.estimates[0].to_dict(level)
+        contents = {tag: estimate.to_dict(level) for tag, estimate in self.items()}
         tags = []
-        for tag, estimate in zip(self.tags.tolist(), self.estimates, strict=True):
-            content = estimate.to_dict(level)
-            values = {
-                name: value for name, value in content["classes"][1].items() if name != "class"
-            }
-            tags.append({"tag": tag, **values,
-                         "fit_test": content["fit_test"],
-                         "warnings": content["warnings"]})  # fmt: skip
-        facts = {name: first[name] for name in ("method", "n_items", "estimand", "level")}
+        for tag, content in contents.items():
+            row = {"tag": tag, **content["classes"][1]}
+            del row["class"]
+            tags.append(row | {name: content[name] for name in ("fit_test", "warnings")})
+        facts = {name: content[name] for name in ("method", "n_items", "estimand", "level")}
         return {**facts, "tags": tags}
 
-    def plot(self, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
+    def plot(  # type: ignore[override]  # one class, and no order
+        self, *, level: float = 0.95, ax: Axes | None = None
+    ) -> Axes:
         """Draw the shares as bars with intervals."""
         from headcount import plots
 
@@ -335,14 +327,14 @@ class TagEstimate:
 
     def title(self, level: float = 0.95) -> str:
         """First line that `print` shows."""
-        of_tags = f"shares of {len(self.tags):,} tag{'' if len(self.tags) == 1 else 's'}"
-        return self.estimates[0].title(level).replace("shares", of_tags, 1)
+        of_tags = f"shares of {len(self):,} tag{'' if len(self) == 1 else 's'}"
+        return str(self._first.title(level)).replace("shares", of_tags, 1)
 
     def to_table(self, level: float = 0.95) -> Table:
         """Table that `print` shows, one row per tag."""
         rows = [
             [Cell(str(tag)), *estimate.to_table(level).rows[1][1:]]
-            for tag, estimate in zip(self.tags.tolist(), self.estimates, strict=True)
+            for tag, estimate in self.items()
         ]
         return Table(["tag", "share", "from", "to", "items"], rows, [False] + [True] * 4)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import polars as pl
 from headcount._support.files import input_files
 from headcount._support.parameters import check_choice, check_fraction
 from headcount.errors import HeadcountError
-from headcount.estimates.changes import Changes, NothingVariesError
+from headcount.estimates.changes import NothingVariesError
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.estimates.statistics.statistics import Statistics
 from headcount.estimates.statistics.warehouse import cells_query
@@ -211,7 +211,8 @@ def analyse(
         fitted = checked_model(model, options.column, leave_out)
     else:
         table.require([] if options.column is None else [options.column], "which `by` names")
-        source = options.table(*((train, "train") if scores is None else (scores, "scores")))
+        name = "train" if scores is None else "scores"
+        source = options.table(train if scores is None else scores, name)
         source.require(leave_out, "which `leave_out` names")
         reasons = dict.fromkeys(leave_out, "left out by the caller") | options.not_features()
         tags = tag_columns(source, str(target))
@@ -222,28 +223,16 @@ def analyse(
             )
         training = read_labelled(source, str(target), random_state=random_state)
         notes += (*source.notes, *training.notes)
+        settings: dict[str, Any] = {"method": method, "random_state": random_state}
+        settings["leave_out"] = reasons
         if scores is None:
-            fitted = fit_table_model(
-                training,
-                str(target),
-                method=method,
-                classifier=classifier,
-                random_state=random_state,
-                leave_out=reasons,
-                date_order=date_order,
-            )
-            notes += fitted.preparation.notes()
+            settings |= {"classifier": classifier, "date_order": date_order}
+            fitted = fit_table_model(training, str(target), **settings)
             hint = "to learn without it, name it by `leave_out`"
             table.require(fitted.columns, f"which the training table has ({hint})")
-            notes += (leak_note(training, fitted.preparation),)
+            notes += (*fitted.preparation.notes(), leak_note(training, fitted.preparation))
         else:
-            fitted = fit_score_model(
-                training,
-                str(target),
-                method=method,
-                random_state=random_state,
-                leave_out=reasons,
-            )
+            fitted = fit_score_model(training, str(target), **settings)
     labels = read_few_labels(
         None if labelled is None else options.table(labelled, "labelled"),
         table,
@@ -257,14 +246,9 @@ def analyse(
     analysis = _apply(fitted, table, labels, notes, options)
     if training is not None:
         analysis = _with_labelled_shares(analysis, training, options)
-    if training is None or scores is not None:
-        return analysis
-    compared = replace(options, level=_BLAME_LEVEL)
-    try:
-        changes = changes_of(table, training, reasons, compared)
-    except NothingVariesError:  # texts without words that are frequent enough
-        return analysis
-    return _with_changes(analysis, changes)
+        if scores is None:
+            analysis = _with_changes(analysis, table, training, reasons, options)
+    return analysis
 
 
 def _with_labelled_shares(
@@ -286,8 +270,18 @@ def _with_labelled_shares(
     return replace(analysis, overall=overall, groups=tuple(slices))
 
 
-def _with_changes(analysis: Analysis, changes: Changes) -> Analysis:
+def _with_changes(
+    analysis: Analysis,
+    table: TableFile,
+    training: LabelledItems,
+    leave_out: Iterable[str],
+    options: Options,
+) -> Analysis:
     """The analysis with columns that changed, and doubts where one is hardly the same."""
+    try:
+        changes = changes_of(table, training, leave_out, replace(options, level=_BLAME_LEVEL))
+    except NothingVariesError:  # texts without words that are frequent enough
+        return analysis
     sizes = {row.column: row.size for row in changes.columns if row.is_changed}
     largest = max(sizes.values(), default=0.0)
     if not analysis.overall.is_unlike and largest < _LARGE_CHANGE:
