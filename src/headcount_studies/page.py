@@ -16,9 +16,9 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from headcount._support.execution import versions
 from headcount._support.files import write_bytes
 from headcount._support.text import Cell, Table, csv_text
-from headcount._support.versions import versions
 from headcount.errors import HeadcountError
 from headcount.report.page import packed_csv, rendered, rounded
 from headcount_studies.engine.store import with_metrics

@@ -15,8 +15,7 @@ from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.parameters import check_choice, check_fraction
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
-from headcount.estimates.actions import ACTIONS, action
-from headcount.estimates.conditioning import RepeatedPosterior, SharePosterior
+from headcount.estimates.conditioning import ACTIONS, RepeatedPosterior, SharePosterior, action
 
 if TYPE_CHECKING:
     import polars as pl

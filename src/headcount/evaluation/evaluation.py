@@ -12,9 +12,9 @@ import numpy as np
 from scipy.stats import rankdata
 
 from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.execution import versions
 from headcount._support.parameters import check_choice
 from headcount._support.text import Table, html_result
-from headcount._support.versions import versions
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import Metrics, check_measures, errors_of_methods
 from headcount.evaluation.significance import Comparison, compare

@@ -6,8 +6,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from headcount._support.execution import versions
 from headcount._support.text import Cell, Table
-from headcount._support.versions import versions
 from headcount.monitor.history import Alert, History, MonitorStatus
 from headcount.report.charts import Axis, Row, share_axis, trend_chart
 from headcount.report.page import (

@@ -11,10 +11,10 @@ import numpy as np
 from markupsafe import Markup
 
 from headcount._support.arrays import Array
+from headcount._support.execution import versions
 from headcount._support.files import did_you_mean
 from headcount._support.parameters import check_choice
 from headcount._support.text import Cell, Table, chance, html_result, printable
-from headcount._support.versions import versions
 from headcount.accuracy.base import Predictor, predictors
 from headcount.accuracy.estimates import AccuracyEstimate, HistoryAccuracy
 from headcount.accuracy.history import usual_accuracy

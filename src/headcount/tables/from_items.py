@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.execution import versions
 from headcount._support.parameters import check_fraction
-from headcount._support.versions import versions
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.estimates.estimate import Estimate
 from headcount.estimates.estimation import (

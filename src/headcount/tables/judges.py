@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from headcount._support.execution import versions
 from headcount._support.text import escaped
-from headcount._support.versions import versions
 from headcount.errors import HeadcountError
 from headcount.estimates.labels.judge_plan import CostPlan, NextLabels, cost_plan, next_labels
 from headcount.estimates.labels.judge_rates import correct_verdicts

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headcount._support.execution import versions
 from headcount._support.files import clear_parts, locked, write_bytes
 from headcount._support.text import Cell, Table, html_result
-from headcount._support.versions import versions
 from headcount.errors import HeadcountError, warn
 from headcount.evaluation.evaluation import Evaluation
 from headcount.evaluation.measures import check_measure, errors_of_methods
