@@ -25,8 +25,8 @@ pin_blas_threads()
 import numpy as np  # noqa: E402
 import polars as pl  # noqa: E402
 
+from headcount.estimates.labels.difference import ConfidenceSequence  # noqa: E402
 from headcount.estimates.labels.judge_rates import correct_verdicts  # noqa: E402
-from headcount.estimates.labels.sequential import ConfidenceSequence  # noqa: E402
 from real_datasets import data_folder  # noqa: E402
 from tables import bullets, markdown_table, write_json  # noqa: E402
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headcount.plots._frames import read
-from headcount.plots._style import INK, method_styles, open_canvas
+from headcount.plots._style import INK, method_styles, open_canvas, read
 from headcount.plots.error_plots import error_by_shift
 from headcount.plots.share_plots import diagonal
 

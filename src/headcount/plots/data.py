@@ -26,7 +26,7 @@ from headcount._support.arrays import Bools, Floats
 from headcount._support.parameters import check_count, check_fraction
 from headcount.errors import HeadcountError
 from headcount.metrics.checks import check_shares
-from headcount.plots._frames import names_in_order, of_class, read
+from headcount.plots._style import names_in_order, of_class, read
 
 if TYPE_CHECKING:
     import polars as pl

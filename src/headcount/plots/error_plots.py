@@ -11,7 +11,6 @@ import numpy as np
 from headcount._support.parameters import check_positive
 from headcount.errors import HeadcountError
 from headcount.plots import data
-from headcount.plots._frames import names_in_order, read
 from headcount.plots._style import (
     FAINT,
     INK,
@@ -22,7 +21,9 @@ from headcount.plots._style import (
     grouped_boxes,
     lighter,
     method_styles,
+    names_in_order,
     open_canvas,
+    read,
     text_width,
 )
 

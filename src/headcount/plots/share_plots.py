@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headcount.plots import data
-from headcount.plots._frames import names_in_order, of_class, read
 from headcount.plots._style import (
     FAINT,
     INK,
@@ -23,8 +22,11 @@ from headcount.plots._style import (
     lighter,
     lying_boxes,
     method_styles,
+    names_in_order,
+    of_class,
     open_canvas,
     open_panels,
+    read,
     text_width,
 )
 

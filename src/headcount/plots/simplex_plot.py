@@ -11,8 +11,15 @@ from numpy.typing import ArrayLike
 from headcount._support.arrays import Floats
 from headcount.errors import HeadcountError
 from headcount.plots import data
-from headcount.plots._frames import names_in_order
-from headcount.plots._style import FAINT, INK, PALE, Canvas, method_styles, open_canvas
+from headcount.plots._style import (
+    FAINT,
+    INK,
+    PALE,
+    Canvas,
+    method_styles,
+    names_in_order,
+    open_canvas,
+)
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

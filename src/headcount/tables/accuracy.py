@@ -57,6 +57,9 @@ from headcount.tables.backtests import find_groups, no_groups
 from headcount.tables.groups import Groups, Options
 from headcount.tables.label_columns import (
     LabelledItems,
+    ScoreColumns,
+    find_score_columns,
+    has_score_columns,
     match_labels,
     read_labelled,
     read_true_labels,
@@ -73,7 +76,6 @@ from headcount.tables.pages import (
     written_level,
 )
 from headcount.tables.readers import TableFile
-from headcount.tables.score_columns import ScoreColumns, find_score_columns, has_score_columns
 from headcount.tables.words import MARK, plain, printed_groups, range_of_groups, words
 
 

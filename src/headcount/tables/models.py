@@ -30,10 +30,9 @@ from headcount.quantifiers.registry import method as find_method
 from headcount.scores.calibration import CALIBRATIONS
 from headcount.scores.folds import calling
 from headcount.scores.scorer import Scorer
-from headcount.tables.label_columns import LabelledItems
+from headcount.tables.label_columns import LabelledItems, ScoreColumns, find_score_columns
 from headcount.tables.preparation import Preparation, Tally, prepare, prepared_batches
 from headcount.tables.readers import TableFile
-from headcount.tables.score_columns import ScoreColumns, find_score_columns
 
 # Rows of posteriors of two classes that are read at a time, if they are not kept. Cells of more
 # classes take memory for each row.

@@ -8,8 +8,7 @@ import pytest
 import headcount as hc
 from headcount import HeadcountError
 from headcount.estimates import Estimate
-from headcount.estimates.labels.judge_columns import VerdictKinds, gold_codes
-from headcount.estimates.labels.judge_rates import correct_verdicts
+from headcount.estimates.labels.judge_rates import VerdictKinds, correct_verdicts, gold_codes
 
 WRONG = {"bad": 0.1, "ok": 0.15}
 

@@ -8,9 +8,9 @@ import pytest
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.estimates.labels.judge_plan import cost_plan, next_labels
+from headcount.estimates.labels.difference import ConfidenceSequence
 from headcount.estimates.labels.judge_rates import correct_verdicts
-from headcount.estimates.labels.sequential import ConfidenceSequence
+from headcount.tables.judges import cost_plan, next_labels
 
 
 def answers(rng, n=1000, rate=0.7, errors=(0.3, 0.1)):

@@ -17,11 +17,19 @@ from headcount._support.text import Cell, Table, chance, html_result
 from headcount.errors import HeadcountError
 from headcount.estimates.estimate import Estimand, Estimate
 from headcount.estimates.estimates import Estimates
-from headcount.estimates.labels.difference import Difference, on_simplex, share_ends
+from headcount.estimates.labels.difference import (
+    ConfidenceSequence,
+    Difference,
+    on_simplex,
+    share_ends,
+)
 from headcount.estimates.labels.from_labels import Agreement, normal_posterior
-from headcount.estimates.labels.judge_errors import Calibration, RateEstimate, rate_difference
-from headcount.estimates.labels.sequential import ConfidenceSequence
-from headcount.estimates.labels.slices import SliceTest
+from headcount.estimates.labels.judge_errors import (
+    Calibration,
+    RateEstimate,
+    SliceTest,
+    rate_difference,
+)
 from headcount.metrics.agreement import AgreementStatistic, Bias
 
 if TYPE_CHECKING:
