@@ -131,10 +131,6 @@ def dask(
         Column of the groups.
     reader : BatchReader, default=None
         Turns a batch into items; by default as for `Statistics.update_stream`.
-
-    Returns
-    -------
-    Statistics
     """
     tasks = _tasks(parts)
     statistics = Statistics(model)
@@ -164,10 +160,6 @@ def spark(
         Column of the groups.
     reader : BatchReader, default=None
         Turns a batch into items; by default as for `Statistics.update_stream`.
-
-    Returns
-    -------
-    Statistics
     """
     if importlib.util.find_spec("pyspark") is None:
         raise HeadcountError(

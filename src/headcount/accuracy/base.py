@@ -211,10 +211,6 @@ Scored or Verdicts
         ----------
         metric : str or callable
             As for `predict`.
-
-        Returns
-        -------
-        bool
         """
         check_is_fitted(self, "fitted_")
         return not self.fitted_.metric_obstacle(metric)
@@ -233,10 +229,6 @@ Scored or Verdicts
             `cost`, or a function of the K x K table, rows true and columns predicted. "f1",
             "precision", "recall", "auroc" and "average_precision" are those of the second of
             two classes, and means over the classes if there are more.
-
-        Returns
-        -------
-        float
         """
         return float(self.predict_many(X, None, metric)[0])
 

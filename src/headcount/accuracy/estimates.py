@@ -133,17 +133,7 @@ class AccuracyEstimate:
         return self.metric
 
     def in_words(self, level: float | None = None) -> dict[str, str]:
-        """The metric and its interval as text.
-
-        Parameters
-        ----------
-        level : float, default=None
-            As for `interval`.
-
-        Returns
-        -------
-        dict of str to str
-        """
+        """The metric and its interval as text."""
         low, high = self.interval(level)
         return {self.metric: f"{self.value:.3f} ({low:.3f} to {high:.3f})"}
 
@@ -171,17 +161,7 @@ class AccuracyEstimate:
         return Interval(min(float(low), self.value), max(float(high), self.value))
 
     def to_dict(self, level: float | None = None) -> dict[str, Any]:
-        """Everything but the draws, as plain values for JSON.
-
-        Parameters
-        ----------
-        level : float, default=None
-            As for `interval`.
-
-        Returns
-        -------
-        dict
-        """
+        """Everything but the draws, as plain values for JSON."""
         low, high = self.interval(level)
         return {
             "method": self.method,
@@ -200,17 +180,7 @@ class AccuracyEstimate:
         }
 
     def to_frame(self, level: float | None = None) -> pl.DataFrame:
-        """One row: method, metric, value, raw, low, high, level, estimand.
-
-        Parameters
-        ----------
-        level : float, default=None
-            As for `interval`.
-
-        Returns
-        -------
-        polars.DataFrame
-        """
+        """One row: method, metric, value, raw, low, high, level, estimand."""
         import polars as pl
 
         columns = ("method", "metric", "value", "raw", "low", "high", "level", "estimand")
@@ -226,10 +196,6 @@ class AccuracyEstimate:
             As for `interval`.
         ax : matplotlib Axes, default=None
             Axes to draw into; a new figure by default.
-
-        Returns
-        -------
-        matplotlib Axes
         """
         from headcount.accuracy.plots import plot_estimate
 
@@ -239,17 +205,7 @@ class AccuracyEstimate:
         return self.to_text()
 
     def to_text(self, level: float | None = None) -> str:
-        """Text that `print` shows, at any level.
-
-        Parameters
-        ----------
-        level : float, default=None
-            As for `interval`.
-
-        Returns
-        -------
-        str
-        """
+        """Text that `print` shows, at any level."""
         lines = [self._title(level), f"answer of {self.method} itself: {self.raw:.3f}"]
         lines += [table.to_text(ruled=False) for table in self._tables()]
         return "\n".join([*lines, *(f"note: {text}" for text in self.warnings)])

@@ -493,10 +493,6 @@ def as_metric(metric: Metric, reference: Reference | None = None) -> TableMetric
     reference : Reference, default=None
         Labelled items that metrics of ranked items need.
 
-    Returns
-    -------
-    TableMetric
-
     Examples
     --------
     >>> import numpy as np
@@ -537,10 +533,6 @@ def realised(metric: str, items: Scored | Verdicts, codes: ArrayLike, classes: A
         True classes, as positions in `classes`.
     classes : ndarray of shape (K,)
         The classes.
-
-    Returns
-    -------
-    float
 
     Examples
     --------

@@ -49,10 +49,6 @@ def plot_estimates(
     width : float, default=5.0
         Width of the new figure in inches.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Examples
     --------
     >>> from headcount import accuracy
@@ -98,10 +94,6 @@ def plot_errors(
         Axes to draw into; a new figure by default.
     width : float, default=5.0
         Width of the new figure in inches.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------

@@ -293,10 +293,6 @@ def find_changes(
     random_state : int, default=0
         Random seed of folds and of a sample of many labelled items.
 
-    Returns
-    -------
-    Changes
-
     Examples
     --------
     >>> import numpy as np

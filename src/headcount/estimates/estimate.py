@@ -176,10 +176,6 @@ class Region:
         ----------
         shares : array-like of shape (K,)
             Shares that sum to 1.
-
-        Returns
-        -------
-        bool
         """
         point = check_shares(shares, len(self.centre))
         inside = (self.low - 1e-9 <= point) & (point <= self.high + 1e-9)
@@ -309,10 +305,6 @@ class Ellipse:
         ----------
         shares : array-like of shape (K,)
             Shares that sum to 1.
-
-        Returns
-        -------
-        bool
         """
         return bool(self._inside(check_shares(shares, len(self.middle) + 1)[None])[0])
 
@@ -594,17 +586,7 @@ class Estimate:
         return Counts(self.classes, count, least, most, ends.level)
 
     def to_frame(self, level: float = 0.95) -> pl.DataFrame:
-        """Table with columns class, share, raw, low, high, count, count_low, count_high.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        polars.DataFrame
-        """
+        """Table with columns class, share, raw, low, high, count, count_low, count_high."""
         import polars as pl
 
         ends, counts = self.interval(level), self.counts(level)
@@ -622,17 +604,7 @@ class Estimate:
         )
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return all results except the draws, as plain values for JSON.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        dict
-        """
+        """Return all results except the draws, as plain values for JSON."""
         ends, counts = self.interval(level), self.counts(level)
         columns = {
             "class": self.classes, "share": self.shares, "raw": self.raw,
@@ -663,10 +635,6 @@ class Estimate:
             region in a triangle.
         ax : matplotlib Axes, default=None
             Axes to draw on. By default those of a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
         """
         from headcount import plots
 
@@ -686,17 +654,7 @@ class Estimate:
         return "shares"
 
     def in_words(self, level: float = 0.95) -> dict[str, str]:
-        """Share and interval of each class as text.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        dict of str to str
-        """
+        """Share and interval of each class as text."""
         ends, names = self.interval(level), map(str, self.classes.tolist())
         shares = zip(names, self.shares, ends.low, ends.high, strict=True)
         return {
@@ -704,34 +662,14 @@ class Estimate:
         }
 
     def title(self, level: float = 0.95) -> str:
-        """First line that `print` shows.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        str
-        """
+        """First line that `print` shows."""
         return (
             f"{self.method}: shares {_OF[self.estimand]} {self.n_items:,} "
             f"item{'' if self.n_items == 1 else 's'}, with {100 * level:.6g}% intervals"
         )
 
     def to_table(self, level: float = 0.95) -> Table:
-        """Table that `print` shows, one row per class.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        Table
-        """
+        """Table that `print` shows, one row per class."""
         ends, counts = self.interval(level), self.counts(level)
         columns = zip(
             self.classes.tolist(), self.shares, ends.low, ends.high, counts.count, strict=True
@@ -744,17 +682,7 @@ class Estimate:
         return Table(["class", "share", "from", "to", "items"], cells, [False] + [True] * 4)
 
     def to_text(self, level: float = 0.95) -> str:
-        """Text that `print` shows, at any level.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        str
-        """
+        """Text that `print` shows, at any level."""
         table = self.to_table(level).to_text(ruled=False)
         notes = (f"note: {text}" for text in self.warnings)
         return "\n".join([self.title(level), table, *self._remarks, *notes])

@@ -123,21 +123,11 @@ class Estimates(Mapping[Hashable, AnyEstimate]):
         return None
 
     def to_list(self) -> list[AnyEstimate]:
-        """Estimates in their order, as a list.
-
-        Returns
-        -------
-        list of Estimate or AccuracyEstimate
-        """
+        """Estimates in their order, as a list."""
         return list(self._estimates.values())
 
     def to_frame(self, level: float = 0.95) -> pl.DataFrame:
         """Table with one row per group and class, or per group for a metric.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
 
         Returns
         -------
@@ -186,10 +176,6 @@ class Estimates(Mapping[Hashable, AnyEstimate]):
             Level of the intervals.
         ax : matplotlib Axes, default=None
             Axes to draw into; a new figure by default.
-
-        Returns
-        -------
-        matplotlib Axes
         """
         import polars as pl
 
@@ -210,17 +196,7 @@ class Estimates(Mapping[Hashable, AnyEstimate]):
         return ax
 
     def to_table(self, level: float = 0.95) -> Table:
-        """Table that `print` shows: one row per group, with an interval for each quantity.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        Table
-        """
+        """Table that `print` shows: one row per group, with an interval for each quantity."""
         rows = []
         for name in self.names[:_MOST_SHOWN]:
             estimate: Any = self[name]
@@ -230,17 +206,7 @@ class Estimates(Mapping[Hashable, AnyEstimate]):
         return Table(["group", "items", *words], rows, [False] + [True] * (1 + len(words)))
 
     def title(self, level: float = 0.95) -> str:
-        """First line that `print` shows.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
-
-        Returns
-        -------
-        str
-        """
+        """First line that `print` shows."""
         n = len(self)
         first = f", the first {_MOST_SHOWN}" if n > _MOST_SHOWN else ""
         groups = f"{n:,} group{'' if n == 1 else 's'}"

@@ -208,10 +208,6 @@ class Evaluation:
         ----------
         metrics : str, callable, sequence of these, or mapping of str to these
             As for `evaluate`. A metric with a name that is there already replaces it.
-
-        Returns
-        -------
-        Evaluation
         """
         added = {
             measure.name: errors_of_methods(
@@ -231,10 +227,6 @@ class Evaluation:
             signed_shift with two classes), true and estimated share of each class, and the
             errors. True gives one row per method, sample and class: method, sample, size,
             class, true, estimated and shift.
-
-        Returns
-        -------
-        polars.DataFrame
         """
         import polars as pl
 
@@ -274,10 +266,6 @@ class Evaluation:
         ----------
         metric : str, default=None
             One of ``metrics``; the first one by default.
-
-        Returns
-        -------
-        polars.DataFrame
         """
         import polars as pl
 
@@ -343,10 +331,6 @@ class Evaluation:
             The test; see `headcount.compare`.
         metric : str, default=None
             One of ``metrics``; the first one by default.
-
-        Returns
-        -------
-        Comparison
         """
         return compare(self.errors(metric), test=test)
 
@@ -440,10 +424,6 @@ class Evaluation:
         ----------
         path : str or Path
             The file.
-
-        Returns
-        -------
-        Evaluation
         """
         return cls(**read_parquet(path))
 
@@ -652,10 +632,6 @@ class Evaluations:
         ----------
         metric : str, default=None
             One of the metrics; the first one by default.
-
-        Returns
-        -------
-        polars.DataFrame
         """
         import polars as pl
 
@@ -679,10 +655,6 @@ class Evaluations:
             The test; see `headcount.compare`.
         metric : str, default=None
             One of the metrics; the first one by default.
-
-        Returns
-        -------
-        Comparison
         """
         return compare(self.errors(metric).drop("dataset"), test=test)
 

@@ -607,10 +607,6 @@ class GridSearch(Quantifier):
         ----------
         size : int, default=500
             No effect: the protocol determines the sizes of samples.
-
-        Returns
-        -------
-        str
         """
         check_is_fitted(self, "results_")
         setting = ", ".join(f"{name}={value!r}" for name, value in self.best_params_.items())

@@ -253,10 +253,6 @@ class Comparison:
         ----------
         decimals : int, default=None
             Digits of means and deviations; by default as many as suit the largest mean.
-
-        Returns
-        -------
-        str
         """
         return self._printed(decimals).to_markdown()
 
@@ -267,10 +263,6 @@ class Comparison:
         ----------
         decimals : int, default=None
             Digits of means and deviations; by default as many as suit the largest mean.
-
-        Returns
-        -------
-        str
         """
         return self._printed(decimals).to_latex()
 

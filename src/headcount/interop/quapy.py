@@ -43,10 +43,6 @@ def is_quapy(method: Any) -> bool:
     method : object
         Any object.
 
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> import headcount as hc

@@ -736,10 +736,6 @@ class Scored:
         ----------
         rows : array-like of int
             Positions of the items, in any order.
-
-        Returns
-        -------
-        Scored
         """
         predictions = self.predictions
         return Scored(
@@ -806,10 +802,6 @@ class Scored:
         ----------
         parts : sequence of Scored
             Batches that were scored by the same classifier.
-
-        Returns
-        -------
-        Scored
         """
         first = batches[0]
         predictions = [batch.predictions for batch in batches]
@@ -867,10 +859,6 @@ class Verdicts:
         ----------
         rows : array-like of int
             Positions of the items, in any order.
-
-        Returns
-        -------
-        Verdicts
         """
         return Verdicts(take_rows(self.labels, rows), self.classes)
 

@@ -167,10 +167,6 @@ class Monitor:
         dates : array-like of shape (n,), default=None
             With `Scored` or `Verdicts`: date of each item of the reference, which says what
             held in its periods.
-
-        Returns
-        -------
-        Monitor
         """
         path = Path(path)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
@@ -234,10 +230,6 @@ class Monitor:
             The folder.
         wait : float, default=0
             Seconds to wait while another process writes to the folder.
-
-        Returns
-        -------
-        Monitor
         """
         path = Path(path)
         spec = MonitorSpec.read(path / "spec.toml")
@@ -277,10 +269,6 @@ class Monitor:
             With `Scored` or `Verdicts`: date, group and key of each row.
         separator : str, default=None
             Separator of columns in CSV files.
-
-        Returns
-        -------
-        Update
         """
         if new is None and labels is None:
             raise HeadcountError("Pass `new` rows, `labels`, or both.")
@@ -428,12 +416,7 @@ class Monitor:
         return self._history().to_frame()
 
     def to_prometheus(self) -> str:
-        """Return the values of the last chunk of each group, in Prometheus' text format.
-
-        Returns
-        -------
-        str
-        """
+        """Return the values of the last chunk of each group, in Prometheus' text format."""
         return self._history().to_prometheus(self.path.resolve().name)
 
     def plot(self, *, group: str | None = None, ax: Axes | None = None) -> Axes:
@@ -445,10 +428,6 @@ class Monitor:
             Group; the first one by default.
         ax : matplotlib Axes, default=None
             Axes to draw on. By default those of a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
         """
         return _plotted(self._history(), group, ax)
 

@@ -69,10 +69,6 @@ def error_by_shift(
     width : float, default=5.0
         Width of the new figure in inches.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Examples
     --------
     >>> from headcount import plots
@@ -129,10 +125,6 @@ def supremacy(
         Axes to draw on. By default those of a new figure.
     width : float, default=5.0
         Width of the new figure in inches.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
@@ -226,10 +218,6 @@ def error_boxes(
     width : float, default=5.0
         Width of the new figure in inches.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Examples
     --------
     >>> from headcount import plots
@@ -277,10 +265,6 @@ def letter_values(
         Axes to draw on. By default those of a new figure.
     width : float, default=5.0
         Width of the new figure in inches.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------

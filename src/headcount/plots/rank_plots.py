@@ -45,10 +45,6 @@ def critical_difference(
     width : float, default=5.0
         Width of the new figure in inches.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Examples
     --------
     >>> from headcount import plots
@@ -162,10 +158,6 @@ def means(
         Axes to draw on. By default those of a new figure.
     width : float, default=5.0
         Width of the new figure in inches.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------

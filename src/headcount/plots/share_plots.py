@@ -81,10 +81,6 @@ def diagonal(
     width : float, default=5.0
         Width of the new figure in inches.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Examples
     --------
     >>> from headcount import plots
@@ -135,10 +131,6 @@ def diagonal_panels(
         Texts to show instead of others: names of methods and classes, labels of axes.
     width : float, default=7.0
         Width of the figure in inches.
-
-    Returns
-    -------
-    matplotlib Figure
 
     Examples
     --------
@@ -200,10 +192,6 @@ def calibration(
     width : float, default=5.0
         Width of the new figure in inches.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Examples
     --------
     >>> from headcount import plots
@@ -256,10 +244,6 @@ def bias_boxes(
     width : float, default=5.0
         Width of the new figure in inches.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Examples
     --------
     >>> from headcount import plots
@@ -300,10 +284,6 @@ def bars(
         Axes to draw on. By default those of a new figure.
     width : float, default=5.0
         Width of the new figure in inches.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------
@@ -408,10 +388,6 @@ def by_group(
         Axes to draw into; a new figure by default.
     width : float, default=5.0
         Width of that figure in inches.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------

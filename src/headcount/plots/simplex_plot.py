@@ -61,10 +61,6 @@ def simplex(
     width : float, default=4.0
         Width of the new figure in inches.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Examples
     --------
     >>> import numpy as np

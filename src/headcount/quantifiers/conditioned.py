@@ -444,10 +444,6 @@ class AutoQuantifier(Conditioned):
         ----------
         size : int, default=500
             Number of items of a simulated sample.
-
-        Returns
-        -------
-        str
         """
         check_is_fitted(self, "fitted_")
         training: Any = self.fitted_.simulation_items()

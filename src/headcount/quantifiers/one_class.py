@@ -164,10 +164,6 @@ class OneClassQuantifier(BaseEstimator):
             One sample.
         **options : Any
             As for `estimate_many`.
-
-        Returns
-        -------
-        Estimate
         """
         return self.estimate_many(X, None, **options)[0]
 

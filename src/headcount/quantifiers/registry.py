@@ -216,10 +216,6 @@ class MethodTable:
             Methods by name.
         facts : sequence of str
             Fields of ``info`` to show.
-
-        Returns
-        -------
-        MethodTable
         """
         rows = [
             (name, *(_text(getattr(value.info, fact)) for fact in facts))

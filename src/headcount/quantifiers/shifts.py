@@ -120,10 +120,6 @@ def compare_shifts(
     random_state : int, RandomState, Generator or None, default=None
         Random seed.
 
-    Returns
-    -------
-    ShiftComparison
-
     Examples
     --------
     >>> import numpy as np

@@ -271,10 +271,6 @@ class Samples:
         y : array-like of shape (n_pool,), optional
             Labels of the pool, from which the true shares of the samples are computed.
 
-        Returns
-        -------
-        Samples
-
         Examples
         --------
         >>> from headcount.samples import Samples
@@ -322,10 +318,6 @@ class Samples:
             occur.
         n_codes : int
             Number of codes, and of samples.
-
-        Returns
-        -------
-        Samples
 
         Examples
         --------
@@ -402,10 +394,6 @@ class Samples:
         max_items : int
             Largest number of items in a chunk. A larger sample gets a chunk of its own.
 
-        Returns
-        -------
-        iterator of Samples
-
         Examples
         --------
         >>> from headcount.samples import Samples
@@ -432,10 +420,6 @@ class Samples:
         n_rows : int
             Number of rows of the repeated pool, a multiple of ``n_pool``. Item i is in the
             rows i, i + n_pool, i + 2 n_pool and so on. A sample has all copies of its items.
-
-        Returns
-        -------
-        Samples
 
         Examples
         --------
@@ -473,10 +457,6 @@ class Samples:
         ----------
         items : ndarray of int
             Rows of the pool, sorted, among them all rows of the samples.
-
-        Returns
-        -------
-        Samples
 
         Examples
         --------
@@ -554,10 +534,6 @@ def as_samples(samples: Samples | Iterable[ArrayLike], n_pool: int) -> Samples:
         Samples of the pool.
     n_pool : int
         Number of items in the pool.
-
-    Returns
-    -------
-    Samples
 
     Raises
     ------

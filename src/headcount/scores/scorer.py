@@ -287,12 +287,7 @@ class Scorer(ItemScorer):
         self.fold_judge_ = (self._fold_models, self._scaling, self.classes_)
 
     def stripped(self) -> Scorer:
-        """Copy without what `checked` computes, to be written to a file.
-
-        Returns
-        -------
-        Scorer
-        """
+        """Copy without what `checked` computes, to be written to a file."""
         check_is_fitted(self, "classifier_")
         stripped = copy(self)
         del stripped.prior_, stripped.judge_, stripped.fold_judge_
@@ -303,10 +298,6 @@ class Scorer(ItemScorer):
         """Copy of a scorer that was read from a file, with a checked and complete state.
 
         The classifiers themselves are not checked.
-
-        Returns
-        -------
-        Scorer
         """
         scorer = copy(self)
         scorer.classes_, codes = check_labels(self.classes_)

@@ -355,12 +355,7 @@ class ShiftExperiment:
         return iter((self.train, self.test, self.degree))
 
     def to_frame(self) -> pl.DataFrame:
-        """Table with one row per test sample: settings, degree, size and true shares.
-
-        Returns
-        -------
-        polars.DataFrame
-        """
+        """Table with one row per test sample: settings, degree, size and true shares."""
         import polars as pl
 
         assert self.test.prevalence is not None

@@ -115,10 +115,6 @@ def make_shift(
     random_state : int, RandomState, Generator or None, default=None
         Random seed.
 
-    Returns
-    -------
-    SyntheticShift
-
     Examples
     --------
     >>> import headcount as hc

@@ -402,10 +402,6 @@ class Analysis(Result):
             True adds the treatment of each column.
         most_rows : int, default=None
             Rows above which the rest of the table is left out; all by default.
-
-        Returns
-        -------
-        str
         """
         table, note = self.to_table(most_rows), self._left_out(most_rows)
         if most_rows is None:

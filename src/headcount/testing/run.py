@@ -117,10 +117,6 @@ class CheckReport:
         ----------
         status : {"passed", "failed", "not applicable"}
             Status to select.
-
-        Returns
-        -------
-        tuple of CheckResult
         """
         return tuple(result for result in self.results if result.status == status)
 

@@ -341,10 +341,6 @@ class LabelPlan:
         frame : frame of any library, or a dict of columns
             The table, with all rows of the plan. More columns do not matter.
 
-        Returns
-        -------
-        LabelPlan
-
         Examples
         --------
         >>> import numpy as np
@@ -482,10 +478,6 @@ class LabelPlan:
             Number of groups whose items do.
         p_value : str
             Text of the smallest p-value.
-
-        Returns
-        -------
-        LabelPlan
         """
         n = max(1, self.n // self.n_groups)
         alone = float(special.ndtri((1 + self.level) / 2)) * 0.5 / n**0.5
@@ -504,10 +496,6 @@ class LabelPlan:
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw on. By default those of a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
         """
         from headcount.plots._style import open_canvas
 

@@ -336,12 +336,7 @@ class Statistics(GroupStatistics):
         return self
 
     def pooled(self) -> Statistics:
-        """Statistics of all items as one group, called None.
-
-        Returns
-        -------
-        Statistics
-        """
+        """Statistics of all items as one group, called None."""
         return self if self._form is None else self.regrouped([None] * len(self._names))
 
     def regrouped(self, names: Sequence[Any]) -> Statistics:
@@ -351,10 +346,6 @@ class Statistics(GroupStatistics):
         ----------
         names : sequence
             New name of each of `groups`, in their order.
-
-        Returns
-        -------
-        Statistics
 
         Examples
         --------
@@ -417,10 +408,6 @@ class Statistics(GroupStatistics):
             The bytes. They are checked, and nothing in them is executed.
         model : Quantifier or Predictor, or sequence of them, default=None
             The methods, which are needed to add items.
-
-        Returns
-        -------
-        Statistics
         """
         header, arrays = unpack(bytes(content))
         statistics = cls(model)
@@ -470,10 +457,6 @@ class Statistics(GroupStatistics):
             The file.
         model : Quantifier or Predictor, or sequence of them, default=None
             The methods, which are needed to add items.
-
-        Returns
-        -------
-        Statistics
         """
         name = os.fspath(path)
         try:
@@ -492,10 +475,6 @@ class Statistics(GroupStatistics):
         ----------
         parts : sequence of Part
             Statistics that a method needs.
-
-        Returns
-        -------
-        int
         """
         stores = [self._stored(needed)[0] for needed in parts]
         return max(
@@ -509,10 +488,6 @@ class Statistics(GroupStatistics):
         ----------
         parts : sequence of Part
             Statistics that a method needs.
-
-        Returns
-        -------
-        ndarray of int
         """
         self._sort()
         sizes = self._sizes
@@ -550,24 +525,14 @@ class Statistics(GroupStatistics):
         return values
 
     def to_frame(self) -> pl.DataFrame:
-        """Table with the columns group and items, one row per group.
-
-        Returns
-        -------
-        polars.DataFrame
-        """
+        """Table with the columns group and items, one row per group."""
         import polars as pl
 
         self._sort()
         return pl.DataFrame({"group": self._names.column, "items": self._sizes})
 
     def to_table(self) -> Table:
-        """Table that `print` shows, with the first groups.
-
-        Returns
-        -------
-        Table
-        """
+        """Table that `print` shows, with the first groups."""
         self._sort()
         names = self._names.column.head(_MOST_SHOWN).to_list()
         rows = [
