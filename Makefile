@@ -32,7 +32,7 @@ lint: $(VENV)/.test-stamp  ## Style, types and the direction of imports
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/codespell src tests docs/*.md *.md examples benchmarks/*.py
+	$(BIN)/codespell src tests docs/*.md docs/results/*.md docs/_templates/results *.md examples benchmarks/*.py
 
 format: $(VENV)/.test-stamp  ## Format the code
 	$(BIN)/ruff check --fix $(CODE)
