@@ -730,13 +730,7 @@ class Scored:
         return f"Scored({len(self):,} items, {self.posteriors.shape[1]} classes)"
 
     def take(self, rows: ArrayLike) -> Scored:
-        """Items at some positions.
-
-        Parameters
-        ----------
-        rows : array-like of int
-            Positions of the items, in any order.
-        """
+        """Items at some positions, in any order."""
         predictions = self.predictions
         return Scored(
             take_rows(self.posteriors, rows),
@@ -746,17 +740,7 @@ class Scored:
         )
 
     def posteriors_of(self, classes: Array) -> Floats:
-        """Posteriors with columns in the order of given classes.
-
-        Parameters
-        ----------
-        classes : ndarray of shape (K,)
-            The classes that a quantifier was fitted on.
-
-        Returns
-        -------
-        ndarray of shape (n, K)
-        """
+        """Posteriors with columns in the order of the classes of a fitted quantifier."""
         posteriors: Floats = self.posteriors
         if posteriors.shape[1] != len(classes):
             raise HeadcountError(
@@ -771,17 +755,7 @@ class Scored:
         )
 
     def codes_of(self, classes: Array) -> Ints:
-        """Predicted classes as positions in given classes.
-
-        Parameters
-        ----------
-        classes : ndarray of shape (K,)
-            The classes that a quantifier was fitted on.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Predicted classes as positions in the classes of a fitted quantifier."""
         if self.predictions is None:
             return self.posteriors_of(classes).argmax(axis=1)
         return encode_labels(self.predictions, name="predictions", classes=classes)[1]
@@ -796,13 +770,7 @@ class Scored:
 
     @classmethod
     def concatenate(cls, batches: Sequence[Scored]) -> Scored:
-        """Items of several batches, one after the other.
-
-        Parameters
-        ----------
-        parts : sequence of Scored
-            Batches that were scored by the same classifier.
-        """
+        """Items of several batches, scored by one classifier, one after the other."""
         first = batches[0]
         predictions = [batch.predictions for batch in batches]
         return cls(
@@ -853,27 +821,11 @@ class Verdicts:
         return f"Verdicts({len(self):,} items)"
 
     def take(self, rows: ArrayLike) -> Verdicts:
-        """Items at some positions.
-
-        Parameters
-        ----------
-        rows : array-like of int
-            Positions of the items, in any order.
-        """
+        """Items at some positions, in any order."""
         return Verdicts(take_rows(self.labels, rows), self.classes)
 
     def codes_of(self, classes: Array) -> Ints:
-        """Decisions as positions in given classes.
-
-        Parameters
-        ----------
-        classes : ndarray of shape (K,)
-            The classes that a quantifier was fitted on.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Decisions as positions in the classes of a fitted quantifier."""
         return encode_labels(self.labels, name="labels of Verdicts", classes=classes)[1]
 
 

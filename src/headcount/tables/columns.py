@@ -1,4 +1,4 @@
-"""Dates in columns: their format, found from the whole column, and their values."""
+"""Columns of tables: their dates, numbers and kinds, and the features made of them."""
 
 from __future__ import annotations
 
