@@ -58,6 +58,20 @@ def test_rates_by_group_with_a_page(here, call):
     assert "Their difference is clear" in page
 
 
+def test_the_headline_is_about_groups_with_labels_of_their_own(here, call):
+    rows = pl.int_range(pl.len())
+    few = pl.when(rows < 30).then(pl.lit("few")).when(rows < 60).then(None).otherwise("model")
+    gold = pl.when(rows.is_between(1, 59)).then(None).otherwise("human")
+    items().with_columns(model=few, human=gold).write_csv("items.csv")
+    code, out, _ = call(*ASK, "--by", "model", "--report", "page.html")
+    assert code == 0
+    assert "The group has 1 gold label. " in out
+    page = (here / "page.html").read_text()
+    lead = page[page.index("The corrected rate of") :].split("</p>")[0]
+    assert "(small)" in lead
+    assert "(large)" in lead
+
+
 def test_calibration_clusters_weights_and_json(here, call):
     calibration()
     code, out, _ = call(*ASK, "--calibration", "cal.csv", "--cluster", "talk", "--json")

@@ -220,6 +220,16 @@ def test_verdicts():
     assert counting.verdict.status == "unsure"
 
 
+def test_a_change_that_may_be_chance_is_said_to_be():
+    fitted = hc.PACC(random_state=0).fit(X[:500], y[:500])
+    for rows, words in (
+        (np.flatnonzero(y_new == 1), "up from 51.4% in training."),
+        (np.flatnonzero(y_new == 0), "down from 51.4% in training."),
+        (np.arange(400), "in training, which the interval contains."),
+    ):
+        assert analyse_items(fitted, X_new[rows]).verdict.sentences[0].endswith(words)
+
+
 def test_what_was_warned_of_on_the_way_is_in_the_analysis():
     codes = np.arange(600) % 2
     quantifier = hc.SLD(stop="norm", max_iter=1).fit(hc.Scored(scored(codes, 2)), codes)

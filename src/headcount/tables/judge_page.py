@@ -24,6 +24,7 @@ from headcount.report.page import (
     warnings_link,
     warnings_section,
 )
+from headcount.tables.groups import MISSING
 from headcount.tables.pages import MOST_PANELS, plain_notes, written_level
 from headcount.tables.words import plain, words
 
@@ -240,7 +241,11 @@ def _judge_sentences(analysis: JudgeAnalysis) -> list[str]:
             f"Of {group.n_items:,} items, {what} ({written_level(analysis.level)} interval "
             f"{low} to {high}).{counted}"
         ]
-    by_rate = sorted(analysis.groups, key=lambda group: -float(group.shares[k]))
+    # Groups without labels of their own, or without a name, are the least certain.
+    named = [group for group in analysis.groups if group.group != MISSING]
+    labelled = [group for group in named if group.by_labels is not None]
+    groups = next(some for some in (labelled, named, analysis.groups) if len(some) > 1)
+    by_rate = sorted(groups, key=lambda group: -float(group.shares[k]))
     most, least = by_rate[0], by_rate[-1]
     difference = next(
         pair

@@ -22,7 +22,7 @@ from headcount.estimates.labels.judge_result import JudgeResult
 from headcount.metrics.agreement import Bias, judge_bias
 from headcount.report.page import Page, now
 from headcount.tables.eval_logs import read_eval_log
-from headcount.tables.groups import Options
+from headcount.tables.groups import MISSING, Options
 from headcount.tables.judge_page import judge_page
 from headcount.tables.label_columns import stripped
 from headcount.tables.readers import TableFile, frame_table
@@ -534,7 +534,7 @@ def _full(column: pl.Series, table: str, option: str) -> list[Any]:
 
 def _texts(column: pl.Series) -> list[str]:
     """Names of groups or clusters; missing ones are a group of their own."""
-    return stripped(column).cast(pl.String).fill_null("(missing)").to_list()
+    return stripped(column).cast(pl.String).fill_null(MISSING).to_list()
 
 
 def _of_classes(positive: Any, gold: list[Any], learnt: tuple[Any, ...] | None) -> Any:

@@ -186,11 +186,10 @@ def _shares(analysis: Analysis) -> str:
     overall, shares = analysis.overall, analysis.overall.estimate.shares
     items = f"{overall.estimate.n_items:,} item{'' if overall.estimate.n_items == 1 else 's'}"
     j = _main_class(analysis)
-    before, now = float(analysis.training[j]), float(shares[j])
-    moved = _moved(before, now)
+    moved = _moved(analysis, j)
     if len(shares) == 2:
         return (
-            f"Of {items}, about {percent(now)} are {_quoted(analysis.classes[j])} "
+            f"Of {items}, about {percent(float(shares[j]))} are {_quoted(analysis.classes[j])} "
             f"({100 * analysis.level:.6g}% interval {percent(overall.low[j])} to "
             f"{percent(overall.high[j])}), {moved}."
         )
@@ -225,10 +224,14 @@ def _two_readings(analysis: Analysis, estimate: HistoryEstimate) -> str:
     )
 
 
-def _moved(before: float, now: float) -> str:
+def _moved(analysis: Analysis, j: int) -> str:
+    """Change of a share since training, and whether it may be chance."""
+    before, now = float(analysis.training[j]), float(analysis.overall.estimate.shares[j])
     if percent(before) == percent(now):
         return "as in training"
-    return f"{'up' if now > before else 'down'} from {percent(before)} in training"
+    change = f"{'up' if now > before else 'down'} from {percent(before)} in training"
+    may_be_chance = analysis.overall.low[j] <= before <= analysis.overall.high[j]
+    return f"{change}, which the interval contains" if may_be_chance else change
 
 
 def _groups(analysis: Analysis) -> str:

@@ -340,7 +340,7 @@ def _group(
         if by_rates is not None:
             agreement = agreement_of(by_labels, by_rates.centre, by_rates.covariance)
     elif by_rates is not None:
-        has = "has no gold labels" if not n_gold else f"has {n_gold} gold labels"
+        has = f"has {n_gold or 'no'} gold label{'' if n_gold == 1 else 's'}"
         reason = (
             f"The group {has}. Its verdicts are corrected by the judge's errors on {source}, "
             + (

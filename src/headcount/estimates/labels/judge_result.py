@@ -428,7 +428,7 @@ class JudgeResult:
             cells[judge] = [Cell(judge)]
             for statistic in statistics:
                 low, high = statistic.interval(level)
-                cells[judge].append(Cell(f"{statistic.value:.3f} ({low:.2f} to {high:.2f})"))
+                cells[judge].append(Cell(f"{statistic.value:.3f} ({low:z.2f} to {high:z.2f})"))
         return Table(["judge", *names], list(cells.values()), [False] + [True] * len(names))
 
     def _judges_table(self) -> Table:
