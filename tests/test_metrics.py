@@ -415,3 +415,6 @@ def test_metrics_have_the_names_that_people_type():
         assert alias not in metrics.METRICS
         assert metrics.by_name(alias) is metrics.by_name(alias.upper()) is metrics.METRICS[name]
     assert metrics.by_name("MRAE") is metrics.rae
+    p, p_hat = np.array([[0.5, 0.5], [0.9, 0.1]]), np.array([[0.4, 0.6], [0.7, 0.3]])
+    assert metrics.mae(p, p_hat) == metrics.ae(p, p_hat).mean() == pytest.approx(0.15)
+    assert metrics.mrae(p, p_hat, size=10) == metrics.rae(p, p_hat, size=10).mean()

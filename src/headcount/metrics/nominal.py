@@ -118,6 +118,52 @@ def rae(p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = 
     return errors((np.abs(p_hat - p) / p).mean(axis=-1))
 
 
+def mae(p: ArrayLike, p_hat: ArrayLike) -> float:
+    """Mean of the absolute errors of all samples: see `ae`.
+
+    Parameters
+    ----------
+    p, p_hat : array-like of shape (..., K)
+        True and estimated shares.
+
+    Returns
+    -------
+    float
+        The mean error, from 0 to ``2 / K``.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> metrics.mae([[0.75, 0.25], [0.5, 0.5]], [0.5, 0.5])
+    0.125
+    """
+    return float(np.mean(ae(p, p_hat)))
+
+
+def mrae(p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = None) -> float:
+    """Mean of the relative absolute errors of all samples: see `rae`.
+
+    Parameters
+    ----------
+    p, p_hat : array-like of shape (..., K)
+        True and estimated shares.
+    size, eps : number or array-like, optional
+        Number of items in each sample, or the smoothing constant. By default no smoothing.
+
+    Returns
+    -------
+    float
+        The mean error, from 0 without an upper bound.
+
+    Examples
+    --------
+    >>> from headcount import metrics
+    >>> round(metrics.mrae([[0.75, 0.25], [0.5, 0.5]], [0.5, 0.5]), 3)
+    0.333
+    """
+    return float(np.mean(rae(p, p_hat, size=size, eps=eps)))
+
+
 def nrae(
     p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = None
 ) -> Errors:
