@@ -36,11 +36,12 @@ class Panel:
 
 @dataclass(frozen=True)
 class Curves:
-    """Lines of one axes: x and y by name, and how many samples there are at each x."""
+    """Lines of one axes: x and y by name, samples at each x, and points on the diagonal."""
 
     title: str
     lines: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
     density: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    points: tuple[float, ...] = ()
 
 
 def mean_curves(
@@ -84,7 +85,6 @@ def line_panels(
     log: bool = False,
     diagonal: bool = False,
     verticals: Sequence[float] = (),
-    points: Sequence[float] = (),
     width: float = 8.0,
     height: float = 2.4,
 ) -> Figure:
@@ -109,7 +109,9 @@ def line_panels(
             ax.axvline(place, color=INK, linewidth=0.8, linestyle=":")
         if diagonal:
             ax.plot([0, 1], [0, 1], color=FAINT, linewidth=0.8, linestyle="--", zorder=0.5)
-            ax.plot(points, points, "o", color="#56B4E9", markeredgecolor=INK, zorder=5)
+            ax.plot(
+                panel.points, panel.points, "o", color="#56B4E9", markeredgecolor=INK, zorder=5
+            )
         if log:
             ax.set_yscale("log", nonpositive="mask")
         ax.set_title(panel.title, fontsize=_TEXT)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
 from headcount._support.execution import versions
 from headcount._support.files import write_bytes
@@ -58,7 +57,12 @@ def study_table(section: Section) -> Table:
     n_body = len(frame) - _foot_length(frame)
     marks = section.marks or {}
     foot = [str(name) for name in frame.to_series(0)[n_body:]] if frame.width else []
-    columns = [_column(column, foot, marks) for column in frame]
+    decimals = None
+    if section.marks is not None:
+        # Columns of errors, one per method, are compared with each other.
+        floats = [column for column in frame[:n_body] if column.dtype.is_float()]
+        decimals = max((_decimals(column) for column in floats), default=None)
+    columns = [_column(column, foot, marks, decimals) for column in frame]
     rows = tuple(zip(*columns, strict=True))
     numeric = tuple(dtype.is_numeric() for dtype in frame.dtypes)
     return Table(frame.columns, rows[:n_body], numeric, rows[n_body:])
@@ -70,10 +74,13 @@ def _foot_length(frame: pl.DataFrame) -> int:
 
 
 def _column(
-    column: pl.Series, foot: Sequence[str], marks: Mapping[tuple[int, str], str]
+    column: pl.Series,
+    foot: Sequence[str],
+    marks: Mapping[tuple[int, str], str],
+    decimals: int | None,
 ) -> list[Cell]:
     body = column[: len(column) - len(foot)]
-    usual, of_ranks = _writer(body), _writer(column, decimals=2)
+    usual, of_ranks = _writer(body, decimals), _writer(column, decimals=2)
     writers = [usual] * len(body) + [of_ranks if name == _RANK else usual for name in foot]
     cells = []
     for i, (value, write) in enumerate(zip(column, writers, strict=True)):
@@ -86,7 +93,7 @@ def _column(
 def _writer(column: pl.Series, decimals: int | None = None) -> Callable[[Any], str]:
     if column.dtype.is_float():
         if decimals is None:
-            decimals = _decimals(column.drop_nulls().to_numpy())
+            decimals = _decimals(column)
         return lambda x: "" if x is None or not np.isfinite(x) else f"{x:.{decimals}f}"
     if column.dtype.is_integer():
         return lambda x: "" if x is None else f"{x:,}"
@@ -99,8 +106,9 @@ def _words(value: Any) -> str:
     return str(value)
 
 
-def _decimals(values: NDArray[np.float64]) -> int:
+def _decimals(column: pl.Series) -> int:
     """Three, or what shows three digits of the largest number."""
+    values = column.drop_nulls().to_numpy()
     sizes = np.abs(values[np.isfinite(values)])
     largest = sizes.max(initial=0.0)
     return 1 if largest >= 100 else 2 if largest >= 10 else 3 if largest >= 0.1 else 4
@@ -113,11 +121,13 @@ _COLOURS = 256
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure as PNG, and its size in a page."""
+    """A figure as PNG, its size in a page, and the same as PDF and SVG."""
 
     png: bytes
     width: int
     height: int
+    pdf: bytes
+    svg: bytes
 
     @property
     def base64(self) -> str:
@@ -176,17 +186,22 @@ def _file_name(title: str, taken: set[str]) -> str:
 
 
 def _picture(figure: Figure) -> Picture:
+    import matplotlib as mpl
     from PIL import Image
 
-    png = io.BytesIO()
+    png, pdf, svg = io.BytesIO(), io.BytesIO(), io.BytesIO()
     figure.savefig(png, format="png", dpi=_DPI, facecolor="white")
+    # Without dates and random names, so that files are the same every time.
+    with mpl.rc_context({"svg.hashsalt": "headcount"}):
+        figure.savefig(pdf, format="pdf", metadata={"CreationDate": None})
+        figure.savefig(svg, format="svg", metadata={"Date": None})
     with Image.open(png) as image:
         # Plots have few colours: with a palette they take a third of the place.
         small = image.convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)
     packed = io.BytesIO()
     small.save(packed, format="png", optimize=True)
     width, height = (round(_SHOWN * side / _DPI) for side in small.size)
-    return Picture(packed.getvalue(), width, height)
+    return Picture(packed.getvalue(), width, height, pdf.getvalue(), svg.getvalue())
 
 
 _MOST_NAMES = 5
@@ -401,9 +416,10 @@ def write_study(
         for ending, text in section.tables().items()
     }
     figures = {
-        target / "figures" / f"{section.name}.png": section.picture.png
+        target / "figures" / f"{section.name}.{ending}": getattr(section.picture, ending)
         for section in printed
         if section.picture is not None
+        for ending in ("png", "pdf", "svg")
     }
     page = target / "report.html"
     html = _page(store, results, printed).encode("utf-8", "replace")

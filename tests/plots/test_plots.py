@@ -228,6 +228,17 @@ def test_diagonal_draws_its_numbers():
     assert list(diagonal.get_xdata()) == list(diagonal.get_ydata()) == [0, 1]
     assert len(ax.collections) == 3  # bands
     assert len(plots.diagonal(frames.shares(8)).collections) == 0
+    assert len(plots.diagonal(frames.shares(3), bands=False).collections) == 0
+    assert len(plots.error_by_shift(frames.errors(2), bands=False).collections) < len(
+        plots.error_by_shift(frames.errors(2)).collections
+    )
+    point = plots.diagonal(frames.shares(3), training=0.3).lines[-1]
+    assert point.get_xydata().tolist() == [[0.3, 0.3]]
+    for panel in plots.diagonal_panels(frames.shares(3), training=0.3, bands=False).axes:
+        assert panel.lines[-1].get_xydata().tolist() == [[0.3, 0.3]]
+        assert not panel.collections
+    with pytest.raises(HeadcountError, match=r"^training is 30"):
+        plots.diagonal(frames.shares(3), training=30)
     assert ax.get_xlabel() == "true share of yes"
     assert plots.diagonal(frame, positive="no").get_xlabel() == "true share of no"
     all_classes = plots.diagonal(frames.shares(2, classes=("a", "b", "c")))

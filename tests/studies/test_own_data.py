@@ -462,7 +462,7 @@ def test_a_spec_with_files_is_written_and_read(folder):
 
 def test_a_built_in_study_is_compared_with_its_published_errors(folder):
     spec = read_spec("uci-multiclass")
-    assert len(spec.datasets) == 20
+    assert len(spec.datasets) == 21
     rng = np.random.default_rng(0)
     rows = [
         (dataset, method, 0, sample, None, float(rng.random()), 0.1, 0.1, "X()")
@@ -471,7 +471,9 @@ def test_a_built_in_study_is_compared_with_its_published_errors(folder):
         for sample in range(3)
     ]
     columns = ["dataset", "method", "training_set", "sample", "failure", "ae", "rae", "shift"]
-    results = pl.DataFrame(rows, [*columns, "parameters"], orient="row")
+    results = pl.DataFrame(rows, [*columns, "parameters"], orient="row").with_columns(
+        true=pl.lit([0.2, 0.8]), estimated=pl.lit([0.3, 0.7]), prior=pl.lit([0.5, 0.5])
+    )
     mean = results.filter(dataset="cmc", method="EMQ")["ae"].mean()
     (folder / "em_stabilisation_uci_ae.csv").write_text(
         f"dataset,EMQ,EMQ_MAP\ncmc,{mean / 1.5},0.1\nisolet,0.1,0.1\n"
@@ -488,3 +490,66 @@ def test_a_built_in_study_is_compared_with_its_published_errors(folder):
     own = replace(spec, name="mine")
     titles = [section.title for section in experiment.sections(own, results, folder)]
     assert "AE compared with the paper" not in titles
+
+
+def results_of(splits, errors):
+    """Rows of two classes: a method's error of each dataset, split and sample."""
+    rows = [
+        (dataset, method, split, sample, None, 0.1 * sample, error + 0.01 * sample, "X()")
+        for dataset in ("cmc", "yeast", "wine")
+        for method, error in errors.items()
+        for split in range(splits)
+        for sample in range(20)
+    ]
+    columns = ["dataset", "method", "training_set", "sample", "failure", "shift", "ae"]
+    noise = np.random.default_rng(0).normal(0, 0.001, len(rows))
+    return pl.DataFrame(rows, [*columns, "parameters"], orient="row").with_columns(
+        ae=pl.col("ae") + noise, true=pl.lit([0.2, 0.8]), estimated=pl.lit([0.3, 0.7]),
+        prior=pl.lit([0.4, 0.6]),
+    )  # fmt: skip
+
+
+def sections_of(spec, results):
+    sections = find_experiment("own-data").sections(spec, results, None)
+    return {section.title: section for section in sections}
+
+
+def test_training_sets_are_the_units_of_the_tests():
+    methods = tuple(MethodSpec(name) for name in ("CC", "PACC", "SLD"))
+    spec = replace(
+        only_shop(), datasets=("cmc", "yeast", "wine"), methods=methods, metrics=("ae",)
+    )
+    errors = {"CC": 0.3, "PACC": 0.102, "SLD": 0.1}
+    one, several = (sections_of(spec, results_of(splits, errors)) for splits in (1, 3))
+    assert "Wilcoxon signed-rank tests of the samples" in one["AE"].text
+    assert "Paired t-tests of the means of the training sets" in several["AE"].text
+    # Twenty samples leave no doubt about the difference, three training sets do.
+    assert [one["AE"].marks.get((row, "PACC")) for row in range(3)] == [None] * 3
+    assert all(several["AE"].marks.get((row, "PACC")) for row in range(3))
+    assert several["AE"].table.row(0)[1:] == pytest.approx((0.395, 0.197, 0.195), abs=0.001)
+    assert several["AE"].marks[3, "SLD"] == several["AE"].marks[4, "SLD"] == "best"
+
+
+def test_figures_show_each_dataset_ranks_and_training_shares():
+    methods = tuple(MethodSpec(name) for name in ("CC", "PACC", "SLD"))
+    spec = replace(
+        only_shop(), datasets=("cmc", "yeast", "wine"), methods=methods, metrics=("ae",)
+    )
+    found = sections_of(spec, results_of(2, {"CC": 0.3, "PACC": 0.2, "SLD": 0.1}))
+    assert list(found) == ["AE", "Ranks by AE", "Estimated and true shares", "Settings"]
+    by_shift, ranks, diagonal = (section.figure() for section in list(found.values())[:3])
+    assert [ax.get_title() for ax in diagonal.axes if ax.get_title()] == [
+        "cmc",
+        "yeast",
+        "wine",
+    ]
+    assert [ax.get_title() for ax in by_shift.axes if ax.get_title()] == [
+        "cmc",
+        "yeast",
+        "wine",
+    ]
+    points = [line.get_xydata().tolist() for line in diagonal.axes[0].lines]
+    assert [[0.6, 0.6]] in points
+    assert "3 datasets" in found["Ranks by AE"].text
+    assert ranks.axes
+    assert "Ranks by AE" not in sections_of(spec, results_of(2, {"CC": 0.3, "SLD": 0.1}))

@@ -76,8 +76,8 @@ def test_all_files_are_there_and_nothing_else(nasty):
     names = ("errors-of-b-all-b", "many")
     assert there == {
         "report.html",
-        "figures/a-figure.png",
-        "figures/a-figure-2.png",
+        *(f"figures/a-figure.{ending}" for ending in ("png", "pdf", "svg")),
+        *(f"figures/a-figure-2.{ending}" for ending in ("png", "pdf", "svg")),
         *(f"tables/{name}.{ending}" for name in names for ending in ("md", "tex", "csv")),
     }
     assert {str(path.relative_to(folder)) for path in nasty.tables + nasty.figures} == (
@@ -185,10 +185,17 @@ def test_numbers_have_the_decimals_they_deserve(largest, text):
 
 
 def test_figures_are_pictures_at_full_size(nasty):
-    for path in nasty.figures:
+    pictures = [path for path in nasty.figures if path.suffix == ".png"]
+    assert len(pictures) == len(nasty.figures) / 3
+    for path in pictures:
         with Image.open(path) as image:
             assert image.size == (800, 400)
             assert len(image.convert("RGB").getcolors(100_000)) > 2
+        pdf, svg = (path.with_suffix(ending).read_bytes() for ending in (".pdf", ".svg"))
+        assert pdf.startswith(b"%PDF")
+        assert b"CreationDate" not in pdf
+        assert b"<svg" in svg
+        assert b"dc:date" not in svg
 
 
 def test_titles_make_names_that_do_not_collide():
@@ -234,7 +241,7 @@ def test_durations():
 def test_a_whole_comparison_is_well_under_two_megabytes(comparison):
     assert comparison.page.stat().st_size < 1_000_000
     assert {path.suffix for path in comparison.tables} == {".md", ".tex", ".csv"}
-    assert len(comparison.figures) == 8
+    assert len(comparison.figures) == 24
     text = comparison.page.read_text(encoding="utf-8")
     assert "24 methods on 5 datasets, 576 samples each: 69,120 runs." in text
     assert "No convergence after 100 steps." in text

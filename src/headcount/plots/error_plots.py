@@ -40,6 +40,7 @@ _MOST_BANDS = 4  # with more methods only the lines are drawn
 def error_by_shift(
     frame: Any,
     *,
+    bands: bool = True,
     bins: int = 10,
     fewest: int = 10,
     error: str = "error",
@@ -56,6 +57,8 @@ def error_by_shift(
     ----------
     frame : frame with columns method, shift, error
         One row per method and sample.
+    bands : bool, default=True
+        Draw the bands. False draws the lines alone.
     bins : int, default=10
         Number of groups of shifts.
     fewest : int, default=10
@@ -88,7 +91,7 @@ def error_by_shift(
         method_groups = groups.filter(groups["method"] == method)
         shift, mean, sd = (method_groups[name].to_numpy() for name in ("shift", "mean", "sd"))
         enough = enough_samples(method_groups["n"].to_numpy(), fewest)
-        if len(methods) <= _MOST_BANDS:
+        if bands and len(methods) <= _MOST_BANDS:
             low = np.maximum(mean - sd, 0) if (mean >= 0).all() else mean - sd
             canvas.ax.fill_between(
                 shift, low, mean + sd, where=enough, color=style.colour, alpha=0.18, linewidth=0

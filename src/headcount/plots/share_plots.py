@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headcount._support.parameters import check_share
 from headcount.plots import data
 from headcount.plots._style import (
     FAINT,
@@ -50,6 +51,8 @@ def diagonal(
     frame: Any,
     *,
     positive: Any = None,
+    training: float | None = None,
+    bands: bool = True,
     spread: float = 0.9,
     bins: int = 25,
     fewest: int = 10,
@@ -68,6 +71,10 @@ def diagonal(
         One row per method, sample and class.
     positive : class label, default=None
         Class to show. By default the last of two classes, or all of more than two.
+    training : float, default=None
+        Share of the class in the training set, to mark by a point on the diagonal.
+    bands : bool, default=True
+        Draw the bands. False draws the lines alone.
     spread : float, default=0.9
         Share of the samples in the bands.
     bins : int, default=25
@@ -95,10 +102,11 @@ def diagonal(
     symbols: dict[str, Artist] = {}
     for method, style in method_styles(methods).items():
         method_groups = groups.filter(groups["method"] == method)
-        band = len(methods) <= _MOST_BANDS
+        band = bands and len(methods) <= _MOST_BANDS
         symbols[method] = _estimates(canvas.ax, method_groups, style, band, fewest)
     of = _shown_class(frame, positive)
     _share_axes(canvas, f"true share{of}", "estimated share")
+    _mark_training(canvas, training)
     canvas.legend(symbols)
     return canvas.ax
 
@@ -107,6 +115,8 @@ def diagonal_panels(
     frame: Any,
     *,
     positive: Any = None,
+    training: float | None = None,
+    bands: bool = True,
     spread: float = 0.9,
     bins: int = 25,
     fewest: int = 10,
@@ -121,6 +131,10 @@ def diagonal_panels(
         One row per method, sample and class.
     positive : class label, default=None
         Class to show. By default the last of two classes, or all of more than two.
+    training : float, default=None
+        Share of the class in the training set, to mark by a point on the diagonal.
+    bands : bool, default=True
+        Draw the bands. False draws the lines alone.
     spread : float, default=0.9
         Share of the samples in the bands.
     bins : int, default=25
@@ -148,8 +162,9 @@ def diagonal_panels(
     style = replace(method_styles(methods)[methods[0]], marker="")
     for i, (method, panel) in enumerate(zip(methods, panels, strict=True)):
         method_groups = groups.filter(groups["method"] == method)
-        _estimates(panel.ax, method_groups, style, True, fewest)
+        _estimates(panel.ax, method_groups, style, bands, fewest)
         _share_axes(panel, "", "")
+        _mark_training(panel, training)
         title = panel.ax.set_title(panel.named(method), fontsize=panel.text, color=INK, pad=3)
         title.set_parse_math(False)
         panel.ax.set_xticks([0, 0.5, 1], ["0", "50%", "100%"])
@@ -160,6 +175,13 @@ def diagonal_panels(
     figure.supxlabel(named(f"true share{of}"), fontsize=panels[0].text, color=INK)
     figure.supylabel(named("estimated share"), fontsize=panels[0].text, color=INK)
     return figure
+
+
+def _mark_training(canvas: Canvas, share: float | None) -> None:
+    """Point on the diagonal at the share of the class in the training set."""
+    if share is not None:
+        share = check_share("training", share)
+        canvas.ax.plot(share, share, "o", color=INK, markersize=5, zorder=5)
 
 
 def calibration(

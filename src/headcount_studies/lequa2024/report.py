@@ -235,11 +235,15 @@ def _diagonal(rows: pl.DataFrame, task: LequaTask) -> Section:
         "Mean estimate of the positive class by its true share. The point on the dashed "
         "diagonal is the share in training.",
         figure=lambda: line_panels(
-            [mean_curves(shares, "", "method", "true", "estimated", bins=_BINS)],
+            [
+                replace(
+                    mean_curves(shares, "", "method", "true", "estimated", bins=_BINS),
+                    points=(float(rows["p_train"][0]),),
+                )
+            ],
             1,
             ("true share of the positive class", "estimated share"),
             diagonal=True,
-            points=[float(rows["p_train"][0])],
             width=6.0,
             height=5.4,
         ),

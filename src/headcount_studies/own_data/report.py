@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from headcount.evaluation.significance import compare
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
+from headcount_studies.figures import line_panels, mean_curves
 from headcount_studies.tables import (
+    BEST,
     NOTE,
     agreement,
     marked_datasets,
@@ -19,10 +23,13 @@ from headcount_studies.tables import (
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.figure import Figure
 
 # Published errors of built-in studies, by metric.
 _PUBLISHED = {("uci-multiclass", "ae"): "em_stabilisation_uci_ae.csv"}
 _SAMPLE = ("dataset", "training_set", "sample")
+_BINS = 15  # of shifts and shares
+_FEWEST_RANKED = 3  # datasets and methods of a diagram of ranks
 
 
 def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[Section]:
@@ -35,7 +42,9 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
         methods = [method.name for method in spec.methods if method.name in measured["method"]]
         if methods:
             tables.append(_errors(spec, measured, methods, metric))
+            tables += _ranked(spec, measured, methods, metric)
             tables += _compared(spec, measured, metric, published)
+    tables += _diagonals(spec, results)
     fits = results.unique(["method", "dataset", "training_set"], maintain_order=True)
     settings = fits.group_by("method", "parameters", maintain_order=True).agg(
         pl.col("dataset").unique(maintain_order=True).str.join(", ").alias("datasets"),
@@ -50,18 +59,97 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
 def _errors(spec: Spec, rows: pl.DataFrame, methods: list[str], metric: str) -> Section:
     import polars as pl
 
-    wide = paired_errors(rows, _SAMPLE, methods, metric)
-    table, marks = marked_datasets(wide, spec.datasets, methods)
+    wide, test = paired_errors(rows, _SAMPLE, methods, metric), "wilcoxon"
+    tested = "Wilcoxon signed-rank tests of the samples"
+    if wide["training_set"].n_unique() > 1:
+        # Samples of a training set share its errors.
+        present = [method for method in methods if method in wide.columns]
+        by_set = wide.drop_nulls(present).group_by("dataset", "training_set")
+        wide, test = by_set.agg(pl.col(present).mean()).sort("dataset", "training_set"), "ttest"
+        tested = "Paired t-tests of the means of the training sets"
+    table, marks = marked_datasets(wide, spec.datasets, methods, test=test)
     foot = [table.select(pl.lit("mean").alias("dataset"), pl.col(methods).mean())]
     if table.height > 1:
         foot.append(_ranks(table, methods))
+    for number, row in enumerate(foot, table.height):
+        errors = {name: row[name][0] for name in methods if row[name][0] is not None}
+        if len(errors) > 1:
+            marks[number, min(errors, key=lambda name: errors[name])] = BEST
     return Section(
         metric.upper(),
-        f"Mean {metric.upper()} over all samples. Wilcoxon signed-rank tests: {NOTE}",
+        f"Mean {metric.upper()} over all samples. {tested}: {NOTE}",
         pl.concat([table, *foot]),
-        shift_figure(rows, methods, metric),
+        _by_shift(rows, methods, metric),
         marks,
     )
+
+
+def _by_shift(rows: pl.DataFrame, methods: list[str], metric: str) -> Callable[[], Figure]:
+    """Errors by the distance of the mix from that of training, one panel per dataset."""
+    datasets = rows["dataset"].unique(maintain_order=True).to_list()
+    if len(datasets) == 1:
+        return shift_figure(rows, methods, metric)
+    panels = [
+        mean_curves(part, str(name), "method", "shift", metric, bins=_BINS)
+        for (name,), part in rows.group_by("dataset", maintain_order=True)
+    ]
+    return lambda: line_panels(panels, 3, ("shift from training", f"mean {metric.upper()}"))
+
+
+def _ranked(spec: Spec, rows: pl.DataFrame, methods: list[str], metric: str) -> list[Section]:
+    """Average ranks over the datasets with the critical difference."""
+    import polars as pl
+
+    means = rows.group_by("dataset", "training_set", "method").agg(pl.col(metric).mean())
+    means = means.group_by("dataset", "method").agg(pl.col(metric).mean())
+    wide = means.pivot("method", index="dataset", values=metric).select(methods).drop_nulls()
+    if min(wide.shape) < _FEWEST_RANKED:
+        return []
+    ranks = compare(wide, "nemenyi")
+    return [
+        Section(
+            f"Ranks by {metric.upper()}",
+            f"Average ranks over {len(wide)} datasets. Methods that a line connects do not "
+            "differ clearly (Nemenyi's test).",
+            figure=lambda: _figure_of(ranks.plot(width=8.0)),
+        )
+    ]
+
+
+def _figure_of(ax: Any) -> Figure:
+    figure: Figure = ax.figure
+    return figure
+
+
+def _diagonals(spec: Spec, results: pl.DataFrame) -> list[Section]:
+    """Mean estimate by the true share, one panel per dataset, with the shares in training."""
+    import polars as pl
+
+    estimated = results.filter(pl.col("estimated").is_not_null())
+    panels = []
+    for (name,), part in estimated.group_by("dataset", maintain_order=True):
+        K = len(part["prior"][0])
+        classes = [1] if K == 2 else list(range(K))
+        columns = ("true", "estimated", "prior")
+        rows = pl.concat(
+            part.select("method", *(pl.col(column).list.get(j) for column in columns))
+            for j in classes
+        )
+        curves = mean_curves(rows, str(name), "method", "true", "estimated", bins=_BINS)
+        priors = tuple(rows["prior"].unique().sort().to_list())
+        panels.append(replace(curves, points=priors))
+    if not panels:
+        return []
+    return [
+        Section(
+            "Estimated and true shares",
+            "Mean estimate by the true share: of the second class if there are two, of all "
+            "classes if there are more. Points on the diagonal are the shares in training.",
+            figure=lambda: line_panels(
+                panels, min(3, len(panels)), ("true share", "estimated share"), diagonal=True
+            ),
+        )
+    ]
 
 
 def _compared(
