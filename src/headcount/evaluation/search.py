@@ -561,11 +561,6 @@ class GridSearch(Quantifier):
         groups : array-like of shape (n,), default=None
             Groups of the items: none is divided, neither by the parts that settings are
             tried on nor by cross-fitting.
-
-        Returns
-        -------
-        GridSearch
-            This one, fitted.
         """
         if self.refit:
             return super().fit(X, y, sample_weight, groups)

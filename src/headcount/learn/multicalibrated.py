@@ -101,11 +101,6 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
             Their labels.
         sample_weight : array-like of shape (n,), default=None
             Weights of the items. The trees use their ratios alone.
-
-        Returns
-        -------
-        MulticalibratedClassifier
-            This one.
         """
         check_count("rounds", self.rounds, 0)
         check_positive("learning_rate", self.learning_rate)

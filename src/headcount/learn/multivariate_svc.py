@@ -151,11 +151,6 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
             The items.
         y : array-like of shape (n,)
             Labels of any type.
-
-        Returns
-        -------
-        MultivariateSVC
-            The fitted classifier.
         """
         check_choice("loss", self.loss, LOSSES)
         tol, max_iter = check_positive("tol", self.tol), check_count("max_iter", self.max_iter)

@@ -97,11 +97,6 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
             The items.
         y : array-like of shape (n,)
             Labels of any type.
-
-        Returns
-        -------
-        ProportionWeightedKNN
-            The fitted classifier.
         """
         n_neighbors = check_count("n_neighbors", self.n_neighbors)
         check_positive("alpha", self.alpha)

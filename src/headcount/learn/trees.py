@@ -114,11 +114,6 @@ class QuantificationTreeClassifier(ClassifierMixin, BaseEstimator):
             The items.
         y : array-like of shape (n,)
             Labels of any type.
-
-        Returns
-        -------
-        QuantificationTreeClassifier
-            The fitted classifier.
         """
         seed = int(seeds_of(self.random_state, 1)[0])
         X, self.classes_, codes = check_items(self, X, y, accept_sparse=False)
@@ -266,11 +261,6 @@ class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
             The items.
         y : array-like of shape (n,)
             Labels of any type.
-
-        Returns
-        -------
-        QuantificationForestClassifier
-            The fitted classifier.
         """
         n_trees = check_count("n_estimators", self.n_estimators)
         seeds = seeds_of(self.random_state, n_trees)

@@ -319,11 +319,6 @@ class Quantifier(ShareEstimator):
         scorer : Scorer
             Fitted on labelled items; it also scores the items of later samples.
 
-        Returns
-        -------
-        Quantifier
-            This quantifier, fitted.
-
         Examples
         --------
         >>> from sklearn.datasets import make_classification

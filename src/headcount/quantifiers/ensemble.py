@@ -459,11 +459,6 @@ class Ensemble(Quantifier):
         groups : array-like of shape (n,), default=None
             Groups of the items. Folds do not divide them, and items outside the sample of a
             member are not used if their group is in it. Not for ``scoring="left-out"``.
-
-        Returns
-        -------
-        Ensemble
-            This one, fitted.
         """
         return super().fit(X, y, sample_weight, groups)
 

@@ -121,11 +121,6 @@ class FromHistory(Quantifier):
         ordered : {"auto"} or bool, default="auto"
             True if the groups are a sequence in time: each is estimated from earlier ones only,
             and the last labelled share is one more reading. "auto" takes dates for a sequence.
-
-        Returns
-        -------
-        FromHistory
-            This quantifier, fitted.
         """
         return self._keep(self._from_groups(X, y, sample_weight, groups, ordered))
 

@@ -85,11 +85,6 @@ class MultiLabel(BaseEstimator):
             Weights of the items.
         groups : array-like of shape (n,), default=None
             Groups of the items, for cross-fitting, as for ``fit`` of a quantifier.
-
-        Returns
-        -------
-        MultiLabel
-            This one, fitted.
         """
         base: Any = SLD() if self.quantifier is None else self.quantifier
         if not isinstance(base, Quantifier):

@@ -77,11 +77,6 @@ class OneClassQuantifier(BaseEstimator):
             default.
         unlabelled : array-like, sparse matrix or frame of shape (u, d), list of texts
             Further items, of the class and of others, for methods that learn from them.
-
-        Returns
-        -------
-        OneClassQuantifier
-            This one, fitted.
         """
         check_random_state(self.random_state)
         X = check_features(X)

@@ -178,11 +178,6 @@ class Scorer(ItemScorer):
         posteriors : bool, default=True
             True if posteriors will be needed. With ``out_of_fold=False`` as well, False
             saves the cross-fitting that learning them from decision values takes.
-
-        Returns
-        -------
-        Scorer
-            This one.
         """
         # On a copy first: a fit that fails leaves this scorer, and those who use it, alone.
         fitted = copy(self)
