@@ -174,7 +174,7 @@ def test_methods_without_a_classifier_get_the_prepared_features(files, call, met
 
 
 def test_the_forest(files, call):
-    said = estimated(call, *LEARN, "new.csv", "--classifier", "forest")
+    said = estimated(call, *LEARN, "new.csv", "--classifier", "forest", "--history", "no")
     assert 0.4 < said["overall"]["shares"][1] < 0.8
 
 

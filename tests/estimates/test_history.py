@@ -17,6 +17,7 @@ from headcount.estimates.history import (
     Readings,
     ScoreMeans,
     read_samples,
+    remaining_uncertainty,
 )
 
 NAMES = (PAST, LAST, POSTERIORS, COUNTS, PRIOR_SHIFT)
@@ -128,11 +129,11 @@ def learnt(errors, truth=None, names=range(12)):
     return Drift.learn(readings_of(truth, errors), truth, tuple(names))
 
 
-def estimated(drift, share=0.6, group=None, last=None):
+def estimated(drift, share=0.6, group=None, last=None, uncertainty=1.0):
     estimate, posteriors = under_shift(share)
     mean = np.array([[1 - posteriors.mean(), posteriors.mean()]])
     counts = np.array([[(posteriors < 0.5).mean(), (posteriors >= 0.5).mean()]])
-    past = History(drift, np.array([0.5, 0.5]), last, np.ones(2))
+    past = History(drift, np.array([0.5, 0.5]), last, np.full(2, uncertainty))
     made = past.estimates([estimate], ScoreMeans(mean, counts), [group], np.ones(1))
     return made[0], estimate
 
@@ -185,7 +186,7 @@ def test_labels_of_a_group_move_its_estimate():
 
 
 def test_without_groups_intervals_contain_both_readings():
-    estimate, method = estimated(None, share=0.9)
+    estimate, method = estimated(None, share=0.9, uncertainty=0.6)
     assert estimate.basis == "no history: two readings"
     assert estimate.n_groups == 0
     np.testing.assert_allclose(estimate.shares, method.shares)
@@ -193,6 +194,33 @@ def test_without_groups_intervals_contain_both_readings():
     for name in (POSTERIORS, PRIOR_SHIFT):
         assert ends.low[1] < estimate.readings[name][1] < ends.high[1]
     assert ends.high[1] - ends.low[1] > 2 * (method.interval().high - method.interval().low)[1]
+
+
+def test_without_groups_shares_lean_on_mean_posteriors_if_classes_are_hard_to_tell_apart():
+    well, method = estimated(None, share=0.9, uncertainty=0.7)
+    shares = [well.shares[1]]
+    for uncertainty in (0.8, 0.9, 1.0):
+        hardly, _ = estimated(None, share=0.9, uncertainty=uncertainty)
+        shares.append(hardly.shares[1])
+        for end in ("low", "high"):
+            ends = getattr(hardly.interval(), end), getattr(well.interval(), end)
+            np.testing.assert_allclose(*ends, atol=1e-3)
+    posteriors = hardly.readings[POSTERIORS][1]
+    assert shares[-1] <= shares[-2] < shares[1] < shares[0] == method.shares[1]
+    assert abs(shares[-1] - posteriors) < 0.1 * abs(shares[0] - posteriors)
+
+
+def test_the_remaining_uncertainty_does_not_need_calibrated_posteriors():
+    rng = np.random.default_rng(0)
+    scores = rng.beta(2, 2, size=4000)
+    codes = (rng.random(4000) < scores).astype(int)
+    calibrated = np.column_stack([1 - scores, scores])
+    within = (calibrated * (1 - calibrated)).mean(axis=0) / 0.25
+    found = remaining_uncertainty(calibrated, codes)
+    np.testing.assert_allclose(found, within, atol=0.03)
+    shrunk = 0.5 + (calibrated - 0.5) / 3  # a forest's
+    np.testing.assert_allclose(remaining_uncertainty(shrunk, codes), found)
+    np.testing.assert_array_equal(remaining_uncertainty(np.full((9, 2), 0.5), codes[:9]), 1)
 
 
 def test_disagreement_beyond_experience_makes_intervals_cautious():

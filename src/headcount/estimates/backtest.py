@@ -228,7 +228,8 @@ def _answer(
         last = groups.shares([groups.members[fitted_on].max()])[0][present]
     uncertainty = np.ones(len(fitted.classes))
     if posteriors is not None:
-        uncertainty = remaining_uncertainty(np.asarray(posteriors.training.items), past)
+        training = posteriors.training
+        uncertainty = remaining_uncertainty(np.asarray(training.items), training.codes)
     steps = np.arange(1.0, len(estimated) + 1) if groups.ordered else np.ones(len(estimated))
     readings = read_samples(under_shift, means, past, last, uncertainty, steps)
     K = len(groups.classes)

@@ -156,7 +156,7 @@ def usual_drift(model: TableModel | ScoreModel) -> History:
     training = fitted.tested if fitted.scorer is None else fitted.evidence_training("items")
     uncertainty = np.ones(len(fitted.classes))
     if training is not None:
-        uncertainty = remaining_uncertainty(np.asarray(training.items), fitted.prior)
+        uncertainty = remaining_uncertainty(np.asarray(training.items), training.codes)
     return History(None, fitted.prior, None, uncertainty)
 
 

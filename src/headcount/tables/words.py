@@ -330,12 +330,24 @@ def _trust(analysis: Analysis) -> tuple[Literal["fits", "unsure", "broken"], str
             f"({chance(p)}). {len(broken)} of the groups {'does' if one else 'do'} not, or "
             f"cannot be estimated: do not rely on {_named(broken)}."
         )
+    return _trust_in_mixture(analysis, p)
+
+
+def _trust_in_mixture(analysis: Analysis, p: float) -> tuple[Literal["fits", "unsure"], str]:
+    """Trust in items that look like the labelled ones, apart from the mix."""
     if p < WEAK_LEVEL:
         return "unsure", (
             "There is weak evidence that more than the mix has changed "
             f"({chance(p)}): read the shares with care."
         )
-    if analysis.overall.under_usual_drift is not None:
+    two = analysis.overall.under_usual_drift
+    if two is not None and not np.array_equal(two.shares, two.under_shift.shares):
+        return "unsure", (
+            f"The new items look like the labelled ones, apart from the mix ({chance(p)}), but "
+            "the scores hardly tell the classes apart, so the shares rely on mean posteriors "
+            f"more than on the method. {_two_readings(analysis, two)}"
+        )
+    if two is not None:
         return "fits", (
             f"The new items look like the labelled ones, apart from the mix ({chance(p)}). No "
             "labelled groups show how much else may change, so the intervals allow for the "
