@@ -31,7 +31,9 @@ from headcount.estimates.history import (
     PRIOR_SHIFT,
     Drift,
     Readings,
+    chance_of_method,
     group_steps,
+    remaining_uncertainty,
 )
 from headcount.samples.samples import Samples
 
@@ -230,16 +232,27 @@ def usual_accuracy(
     """Estimates of samples with the drift that is usual, where no groups are labelled.
 
     Where nothing speaks against the assumption, values follow the method, and intervals do not.
+    If the scores hardly tell the classes apart, they lean on the confidence of the classifier.
     """
     scale = _Scale(metric, fitted.training)
     steps = np.ones(len(answers))
     readings = scale.read(fitted.training, None, answers, pool, samples, steps)
+    chance = 1.0
+    if POSTERIORS in readings.names:
+        labelled = fitted.training.posteriors
+        uncertainty = remaining_uncertainty(np.asarray(labelled.items), labelled.codes)
+        chance = chance_of_method(uncertainty, labelled.prior)
     drift = Drift.usual(readings, _IN_METHOD)
+    leaning = Drift.usual(readings, _IN_METHOD * chance)
     estimates = []
     for place, answer in enumerate(answers):
         estimate = _revised(scale, drift, answer, readings, place, None)
         if not _is_unlike(answer):
-            estimate = replace(estimate, value=answer.value)
+            if chance < 1:
+                followed = _revised(scale, leaning, answer, readings, place, None)
+                estimate = replace(estimate, value=followed.value, weights=followed.weights)
+            else:
+                estimate = replace(estimate, value=answer.value)
         estimates.append(estimate)
     return estimates
 

@@ -210,6 +210,15 @@ def remaining_uncertainty(posteriors: Floats, codes: Ints) -> Floats:
     return np.asarray(np.clip(1 - (away * labels).sum(axis=0) ** 2 / both, 0.01, 1.0))
 
 
+def chance_of_method(uncertainty: Floats, shares: Floats) -> float:
+    """Chance that a method is right, relative to that where classes are told apart.
+
+    `uncertainty` is that remaining given the posteriors, `shares` are those of the past.
+    """
+    left = np.average(uncertainty, weights=shares * (1 - shares))
+    return float(np.clip((_HARDLY - left) / (_HARDLY - _TOLD_APART), _LEAST_CHANCE, 1.0))
+
+
 @dataclass(frozen=True, eq=False)
 class Drift:
     """How far each reading is off, as labelled groups show it.
@@ -529,7 +538,9 @@ class History:
         )
         if self.drift is not None:
             return self.drift.estimates(under_shift, readings, groups)
-        in_method = self._chance_of_method if POSTERIORS in readings.names else 1.0
+        in_method = 1.0
+        if POSTERIORS in readings.names:
+            in_method = chance_of_method(self.uncertainty, self.past)
         estimates = Drift.usual(readings).estimates(under_shift, readings, groups)
         if in_method == 1:
             # Where nothing speaks against the assumption, shares follow it, intervals do not.
@@ -546,13 +557,6 @@ class History:
             estimate if _is_unlike(estimate) else other
             for estimate, other in zip(estimates, followed, strict=True)
         ]
-
-    @property
-    def _chance_of_method(self) -> float:
-        """Chance that the method is right, relative to that where classes are told apart."""
-        left = np.average(self.uncertainty, weights=self.past * (1 - self.past))
-        chance = (_HARDLY - left) / (_HARDLY - _TOLD_APART)
-        return float(np.clip(chance, _LEAST_CHANCE, 1.0))
 
     def steps(self, names: Sequence[Hashable]) -> Floats:
         """Distance of all new groups of a sequence from the last labelled one, in order.
