@@ -123,9 +123,18 @@ class AccuracyAnalysis(Result):
         """Sentence on what held in labelled groups; empty if that was not asked for."""
         if not isinstance(self.overall, HistoryAccuracy):
             return ""
-        return self.overall.history or (
+        if self.overall.history:
+            return self.overall.history
+        leans, alone = "", self.overall.under_shift
+        if self.overall.value != alone.value and not is_broken(self.overall):
+            leans = (
+                f" The scores hardly tell the classes apart, so the {self.overall.metric} "
+                f"relies on the confidence of the classifier more than on {alone.method}, by "
+                f"which it is {alone.value:.3f}."
+            )
+        return (
             "No labelled groups show how much else may change, so the intervals allow for the "
-            "drift that is usual in dated data."
+            f"drift that is usual in dated data.{leans}"
         )
 
     @property
