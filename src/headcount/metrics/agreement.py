@@ -55,26 +55,10 @@ class AgreementStatistic:
 def agreement_statistics(
     ratings: ArrayLike, *, weights: str | None = None, clusters: ArrayLike | None = None
 ) -> list[AgreementStatistic]:
-    """Measure how much raters agree, beyond chance.
+    """Measure how much raters agree, beyond chance: kappa (of two), AC1 and alpha, or weighted.
 
-    Parameters
-    ----------
-    ratings : array-like of shape (n, R)
-        Class of each item by each rater, numbered from 0; -1 where a rater has none. Items
-        with fewer than two ratings are left out.
-    weights : {"linear", "quadratic"}, default=None
-        Partial agreement of ordered classes, as in weighted kappa.
-    clusters : array-like of shape (n,), default=None
-        Cluster of each item, such as its conversation.
+    `ratings` (n, R) are classes numbered from 0, and -1 where a rater has none.
 
-    Returns
-    -------
-    list of AgreementStatistic
-        Agreement itself, kappa (of two raters), AC1 and alpha; with weights, weighted kappa,
-        AC2 and weighted alpha.
-
-    Examples
-    --------
     >>> ratings = [[0, 0]] * 40 + [[1, 1]] * 30 + [[0, 1]] * 20 + [[1, 0]] * 10
     >>> for statistic in agreement_statistics(ratings):
     ...     low, high = statistic.interval()
@@ -209,23 +193,9 @@ _PERMUTATIONS, _FEWEST = 1999, 5
 def judge_bias(truth: ArrayLike, verdicts: ArrayLike, covariates: dict[str, Any]) -> list[Bias]:
     """Test whether a judge's verdicts depend on covariates beyond the true class.
 
-    Parameters
-    ----------
-    truth : array-like of shape (n,)
-        True classes.
-    verdicts : array-like of shape (n,)
-        1 where the judge gives the verdict of interest, or scores.
-    covariates : dict
-        Names and columns, (n,): numbers such as lengths, or texts such as positions. Items
-        without a value (None, NaN) are left out of the test.
+    `verdicts` are 1 where the judge gives the verdict of interest, or scores. Covariates are
+    numbers such as lengths, or texts such as positions; items without one are left out.
 
-    Returns
-    -------
-    list of Bias
-        One per covariate, in their order.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> truth, length = rng.integers(0, 2, 500), rng.normal(100, 20, 500)
