@@ -27,42 +27,45 @@ from headcount.cli.options import (
     plain_separator,
 )
 
+_NEW = Annotated[
+    list[str],
+    typer.Argument(metavar="NEW", help="Table of new items with the model's scores."),
+]
+_REFERENCE = Annotated[
+    list[str],
+    option(
+        "Table of labelled items the model was not trained on, with its posteriors in a "
+        "column for each class, or in one for the positive class.",
+        "TABLE",
+        LEARNING,
+    ),
+]
+_TARGET = Annotated[str, option("Column of the labels, in the reference.", "COLUMN", LEARNING)]
+_PREDICTION = Annotated[
+    str | None,
+    option(
+        "Column of the predicted classes, in both tables; the likeliest by default.",
+        "COLUMN",
+        LEARNING,
+    ),
+]
+_METRIC = Annotated[
+    str,
+    option("accuracy, f1, precision, recall, balanced_accuracy, mcc ...", "NAME", METHOD),
+]
+_METHOD = Annotated[
+    str,
+    option("LEAP and others for a new mix of classes, CBPE for new inputs.", "NAME", METHOD),
+]
+
 
 def accuracy(
-    new: Annotated[
-        list[str],
-        typer.Argument(metavar="NEW", help="Table of new items with the model's scores."),
-    ],
-    reference: Annotated[
-        list[str],
-        option(
-            "Table of labelled items the model was not trained on, with its posteriors in a "
-            "column for each class, or in one for the positive class.",
-            "TABLE",
-            LEARNING,
-        ),
-    ],
-    target: Annotated[
-        str, option("Column of the labels, in the reference.", "COLUMN", LEARNING)
-    ],
-    prediction: Annotated[
-        str | None,
-        option(
-            "Column of the predicted classes, in both tables; the likeliest by default.",
-            "COLUMN",
-            LEARNING,
-        ),
-    ] = None,
-    metric: Annotated[
-        str,
-        option("accuracy, f1, precision, recall, balanced_accuracy, mcc ...", "NAME", METHOD),
-    ] = "accuracy",
-    method: Annotated[
-        str,
-        option(
-            "LEAP and others for a new mix of classes, CBPE for new inputs.", "NAME", METHOD
-        ),
-    ] = "LEAP",
+    new: _NEW,
+    reference: _REFERENCE,
+    target: _TARGET,
+    prediction: _PREDICTION = None,
+    metric: _METRIC = "accuracy",
+    method: _METHOD = "LEAP",
     by: BY = None,
     date_column: DATE_COLUMN = None,
     date_order: DATE_ORDER = None,

@@ -54,69 +54,80 @@ CLASSIFIER = Annotated[
 TITLE = Annotated[str | None, option("Heading of the page.", "TEXT", RESULTS)]
 
 
+_NEW = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="NEW",
+        help="Table of the items to count, without labels: files, patterns, a folder, or - "
+        "for standard input; or statistics that headcount statistics wrote, as .hcs.",
+    ),
+]
+_TRAIN = Annotated[
+    list[str] | None,
+    option(
+        "Table of labelled items to learn from; repeatable. Without it, rows of NEW with a "
+        "label are learnt from, and the others counted.",
+        "TABLE",
+        LEARNING,
+    ),
+]
+_SCORES = Annotated[
+    list[str] | None,
+    option(
+        "Instead of --train: a table of labelled items with a classifier's posteriors, "
+        "made out-of-sample, in a column for each class, or in one for the positive class. "
+        "NEW then has the same columns.",
+        "TABLE",
+        LEARNING,
+    ),
+]
+_MODEL = Annotated[
+    Path | None, option("Instead of --train: a file that --save wrote.", "FILE", LEARNING)
+]
+_TARGET = Annotated[
+    str | None,
+    option(
+        "Column of the labels, in the labelled table, or a pattern of columns of tags such "
+        'as "tag_*".',
+        "COLUMN",
+        LEARNING,
+    ),
+]
+_LABELLED = Annotated[
+    Path | None,
+    option(
+        "Labels of some rows of NEW: the table of headcount label, filled in. The shares "
+        "are then valid whatever has changed.",
+        "TABLE",
+        LEARNING,
+    ),
+]
+_RANDOM_LABELS = Annotated[
+    bool,
+    flag(
+        "--random-labels",
+        "The rows with labels, in --labelled or in the column --target of NEW, are a "
+        "simple random sample.",
+        LEARNING,
+    ),
+]
+_SAVE = Annotated[Path | None, option("Write the fitted model, for --model.", "FILE", RESULTS)]
+_VERBOSE = Annotated[bool, flag("--verbose -v", "Print the treatment of each column.", RESULTS)]
+
+
 def estimate(
-    new: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NEW",
-            help="Table of the items to count, without labels: files, patterns, a folder, or - "
-            "for standard input; or statistics that headcount statistics wrote, as .hcs.",
-        ),
-    ],
-    train: Annotated[
-        list[str] | None,
-        option(
-            "Table of labelled items to learn from; repeatable. Without it, rows of NEW with a "
-            "label are learnt from, and the others counted.",
-            "TABLE",
-            LEARNING,
-        ),
-    ] = None,
-    scores: Annotated[
-        list[str] | None,
-        option(
-            "Instead of --train: a table of labelled items with a classifier's posteriors, "
-            "made out-of-sample, in a column for each class, or in one for the positive class. "
-            "NEW then has the same columns.",
-            "TABLE",
-            LEARNING,
-        ),
-    ] = None,
-    model: Annotated[
-        Path | None, option("Instead of --train: a file that --save wrote.", "FILE", LEARNING)
-    ] = None,
-    target: Annotated[
-        str | None,
-        option(
-            "Column of the labels, in the labelled table, or a pattern of columns of tags such "
-            'as "tag_*".',
-            "COLUMN",
-            LEARNING,
-        ),
-    ] = None,
+    new: _NEW,
+    train: _TRAIN = None,
+    scores: _SCORES = None,
+    model: _MODEL = None,
+    target: _TARGET = None,
     by: BY = None,
     date_column: DATE_COLUMN = None,
     date_order: DATE_ORDER = None,
     history: HISTORY = "auto",
     leave_out: LEAVE_OUT = None,
-    labelled: Annotated[
-        Path | None,
-        option(
-            "Labels of some rows of NEW: the table of headcount label, filled in. The shares "
-            "are then valid whatever has changed.",
-            "TABLE",
-            LEARNING,
-        ),
-    ] = None,
-    random_labels: Annotated[
-        bool,
-        flag(
-            "--random-labels",
-            "The rows with labels, in --labelled or in the column --target of NEW, are a "
-            "simple random sample.",
-            LEARNING,
-        ),
-    ] = False,
+    labelled: _LABELLED = None,
+    random_labels: _RANDOM_LABELS = False,
     weight: WEIGHT = None,
     cluster: CLUSTER = None,
     method: METHOD_NAME = "auto",
@@ -127,14 +138,10 @@ def estimate(
     report: REPORT = None,
     output: OUTPUT = None,
     title: TITLE = None,
-    save: Annotated[
-        Path | None, option("Write the fitted model, for --model.", "FILE", RESULTS)
-    ] = None,
+    save: _SAVE = None,
     json: JSON = False,
     strict: STRICT = False,
-    verbose: Annotated[
-        bool, flag("--verbose -v", "Print the treatment of each column.", RESULTS)
-    ] = False,
+    verbose: _VERBOSE = False,
 ) -> tuple[str, int]:
     """Estimate the share of each class, with intervals."""
     # Before anything heavy is imported.
@@ -187,25 +194,29 @@ def _check_statistics(model: Path | None, *options: object) -> None:
         )
 
 
+_LABELLED_OF_BACKTEST = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="LABELLED", help="Table of labelled items: files, patterns or a folder."
+    ),
+]
+_SCORES_OF_BACKTEST = Annotated[
+    bool,
+    flag(
+        "--scores",
+        "The other columns hold a classifier's posteriors, made out-of-sample.",
+        LEARNING,
+    ),
+]
+
+
 def backtest(
-    labelled: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="LABELLED", help="Table of labelled items: files, patterns or a folder."
-        ),
-    ],
+    labelled: _LABELLED_OF_BACKTEST,
     target: Annotated[str, option("Column of the labels.", "COLUMN", LEARNING)],
     by: BY = None,
     date_column: DATE_COLUMN = None,
     date_order: DATE_ORDER = None,
-    scores: Annotated[
-        bool,
-        flag(
-            "--scores",
-            "The other columns hold a classifier's posteriors, made out-of-sample.",
-            LEARNING,
-        ),
-    ] = False,
+    scores: _SCORES_OF_BACKTEST = False,
     leave_out: LEAVE_OUT = None,
     method: METHOD_NAME = "auto",
     classifier: CLASSIFIER = "logistic",
@@ -245,34 +256,38 @@ def backtest(
     return as_json(result.to_dict()) if json else result.to_text()
 
 
+_NEW_OF_LABEL = Annotated[
+    Path, typer.Argument(metavar="NEW", help="Table of the items whose shares are wanted.")
+]
+_OUTPUT = Annotated[Path, option("Table of the rows to label; .csv, .xlsx or another.", "FILE")]
+_PRECISION = Annotated[
+    float | None, option("Half the width that intervals should have, as 0.01.", "X")
+]
+_BUDGET = Annotated[int | None, option("Instead of --precision: number of labels.", "N")]
+_POSITIVE = Annotated[
+    str | None,
+    option("The only class whose share matters; all classes by default.", "CLASS"),
+]
+_SHOW = Annotated[
+    list[str] | None,
+    option(
+        "Column of NEW that people need to see to label a row; repeatable. All columns by "
+        "default, except those that hold scores or labels.",
+        "COLUMN",
+    ),
+]
+
+
 def label(
-    new: Annotated[
-        Path, typer.Argument(metavar="NEW", help="Table of the items whose shares are wanted.")
-    ],
+    new: _NEW_OF_LABEL,
     model: MODEL,
-    output: Annotated[
-        Path, option("Table of the rows to label; .csv, .xlsx or another.", "FILE")
-    ],
-    precision: Annotated[
-        float | None, option("Half the width that intervals should have, as 0.01.", "X")
-    ] = None,
-    budget: Annotated[
-        int | None, option("Instead of --precision: number of labels.", "N")
-    ] = None,
-    positive: Annotated[
-        str | None,
-        option("The only class whose share matters; all classes by default.", "CLASS"),
-    ] = None,
+    output: _OUTPUT,
+    precision: _PRECISION = None,
+    budget: _BUDGET = None,
+    positive: _POSITIVE = None,
     by: BY = None,
     date_column: DATE_COLUMN = None,
-    show: Annotated[
-        list[str] | None,
-        option(
-            "Column of NEW that people need to see to label a row; repeatable. All columns by "
-            "default, except those that hold scores or labels.",
-            "COLUMN",
-        ),
-    ] = None,
+    show: _SHOW = None,
     level: LEVEL = 0.95,
     seed: SEED = 0,
     separator: SEPARATOR = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -30,104 +30,121 @@ from headcount.cli.options import (
 )
 from headcount.errors import HeadcountError
 
+if TYPE_CHECKING:
+    from headcount.tables.judges import JudgeAnalysis
+
 _PLAN = "Planning"
 
 
+_ITEMS = Annotated[
+    Path,
+    typer.Argument(
+        metavar="ITEMS",
+        help="Table of the judged items, or a file of Inspect AI, promptfoo, DeepEval, the "
+        "LM Evaluation Harness or OpenAI Evals.",
+    ),
+]
+_VERDICT = Annotated[
+    list[str] | None,
+    option(
+        "Column of the judge's verdicts: texts, numbers or scores. Repeat it for several "
+        "judges.",
+        "COLUMN",
+        LEARNING,
+    ),
+]
+_GOLD = Annotated[
+    str | None,
+    option(
+        "Column of the true classes or numbers, empty where they are not known. Items with "
+        "gold must be a random part, of all items or of those with the same verdict.",
+        "COLUMN",
+        LEARNING,
+    ),
+]
+_GOLD_TABLE = Annotated[
+    Path | None, option("Table with the gold labels, joined by --id.", "TABLE", LEARNING)
+]
+_ID = Annotated[
+    list[str] | None,
+    option("Column that names the items in both tables; id by default.", "COLUMN", LEARNING),
+]
+_BY = Annotated[
+    str | None,
+    option("Column of groups to compare, such as the model judged.", "COLUMN", GROUPS),
+]
+_COVARIATE = Annotated[
+    list[str] | None,
+    option(
+        "Column on which verdicts should not depend, such as the length: tested.",
+        "COLUMN",
+        GROUPS,
+    ),
+]
+_CALIBRATION = Annotated[
+    Path | None,
+    option("Table of other items, all with verdict and gold.", "TABLE", LEARNING),
+]
+_POSITIVE = Annotated[
+    str | None,
+    option("Class whose rate is shown; the second of two by default.", "CLASS", METHOD),
+]
+_MEAN = Annotated[
+    bool | None,
+    flag(
+        "--mean/--rates",
+        "Mean of numeric gold labels, or rates of classes; by default a mean if gold has "
+        "more than ten numbers.",
+        METHOD,
+    ),
+]
+_SCALE = Annotated[
+    tuple[float, float] | None,
+    option("Lowest and highest possible gold label, for means.", "LOW HIGH", METHOD),
+]
+_SEQUENTIAL = Annotated[
+    str | None,
+    option(
+        "Column with the order in which gold labels were taken: intervals are then valid "
+        "however often one looks.",
+        "COLUMN",
+        METHOD,
+    ),
+]
+_HALF_WIDTH = Annotated[
+    float | None,
+    option(
+        "Half-width that intervals should have. With --strict, exit code 3 if one is longer.",
+        panel=_PLAN,
+    ),
+]
+_JUDGE_PRICE = Annotated[
+    float | None, option("Price of a verdict: plans --half-width.", panel=_PLAN)
+]
+_HUMAN_PRICE = Annotated[
+    float | None, option("Price of a gold label: plans --half-width.", panel=_PLAN)
+]
+
+
 def judge(
-    items: Annotated[
-        Path,
-        typer.Argument(
-            metavar="ITEMS",
-            help="Table of the judged items, or a file of Inspect AI, promptfoo, DeepEval, the "
-            "LM Evaluation Harness or OpenAI Evals.",
-        ),
-    ],
-    verdict: Annotated[
-        list[str] | None,
-        option(
-            "Column of the judge's verdicts: texts, numbers or scores. Repeat it for several "
-            "judges.",
-            "COLUMN",
-            LEARNING,
-        ),
-    ] = None,
-    gold: Annotated[
-        str | None,
-        option(
-            "Column of the true classes or numbers, empty where they are not known. Items with "
-            "gold must be a random part, of all items or of those with the same verdict.",
-            "COLUMN",
-            LEARNING,
-        ),
-    ] = None,
-    gold_table: Annotated[
-        Path | None, option("Table with the gold labels, joined by --id.", "TABLE", LEARNING)
-    ] = None,
-    id: Annotated[
-        list[str] | None,
-        option(
-            "Column that names the items in both tables; id by default.", "COLUMN", LEARNING
-        ),
-    ] = None,
-    by: Annotated[
-        str | None,
-        option("Column of groups to compare, such as the model judged.", "COLUMN", GROUPS),
-    ] = None,
-    covariate: Annotated[
-        list[str] | None,
-        option(
-            "Column on which verdicts should not depend, such as the length: tested.",
-            "COLUMN",
-            GROUPS,
-        ),
-    ] = None,
-    calibration: Annotated[
-        Path | None,
-        option("Table of other items, all with verdict and gold.", "TABLE", LEARNING),
-    ] = None,
+    items: _ITEMS,
+    verdict: _VERDICT = None,
+    gold: _GOLD = None,
+    gold_table: _GOLD_TABLE = None,
+    id: _ID = None,
+    by: _BY = None,
+    covariate: _COVARIATE = None,
+    calibration: _CALIBRATION = None,
     cluster: CLUSTER = None,
     weight: WEIGHT = None,
-    positive: Annotated[
-        str | None,
-        option("Class whose rate is shown; the second of two by default.", "CLASS", METHOD),
-    ] = None,
-    mean: Annotated[
-        bool | None,
-        flag(
-            "--mean/--rates",
-            "Mean of numeric gold labels, or rates of classes; by default a mean if gold has "
-            "more than ten numbers.",
-            METHOD,
-        ),
-    ] = None,
-    scale: Annotated[
-        tuple[float, float] | None,
-        option("Lowest and highest possible gold label, for means.", "LOW HIGH", METHOD),
-    ] = None,
-    sequential: Annotated[
-        str | None,
-        option(
-            "Column with the order in which gold labels were taken: intervals are then valid "
-            "however often one looks.",
-            "COLUMN",
-            METHOD,
-        ),
-    ] = None,
+    positive: _POSITIVE = None,
+    mean: _MEAN = None,
+    scale: _SCALE = None,
+    sequential: _SEQUENTIAL = None,
     level: LEVEL = 0.95,
-    half_width: Annotated[
-        float | None,
-        option(
-            "Half-width that intervals should have. With --strict, exit code 3 if one is "
-            "longer.",
-            panel=_PLAN,
-        ),
-    ] = None,
-    judge_price: Annotated[
-        float | None, option("Price of a verdict: plans --half-width.", panel=_PLAN)
-    ] = None,
-    human_price: Annotated[
-        float | None, option("Price of a gold label: plans --half-width.", panel=_PLAN)
-    ] = None,
+    half_width: _HALF_WIDTH = None,
+    judge_price: _JUDGE_PRICE = None,
+    human_price: _HUMAN_PRICE = None,
     strict: STRICT = False,
     separator: SEPARATOR = None,
     report: REPORT = None,
@@ -166,15 +183,17 @@ def judge(
         rates = replace(rates, cost=plan)
     text = "" if json else rates.to_text()
     text, code = finish(rates, text, output=output, report=report, json=json, strict=strict)
-    if half_width is not None:
-        wide = [name for name, half in rates.half_widths().items() if half > half_width]
-        if wide and not json:
-            of_groups = (
-                f"{len(wide)} of {len(rates.groups)} intervals are longer than ±{half_width:g} "
-                f"({', '.join(printable(name) for name in wide[:5])})"
-                if len(rates.groups) > 1
-                else f"The interval is longer than ±{half_width:g}"
-            )
-            text += f"\n{of_groups}: label more items."
-        code = UNRELIABLE if wide and strict else code
-    return text, code
+    remark = "" if half_width is None else _about_width(rates, half_width)
+    if remark and not json:
+        text += f"\n{remark}: label more items."
+    return text, UNRELIABLE if remark and strict else code
+
+
+def _about_width(rates: JudgeAnalysis, half_width: float) -> str:
+    """Sentence on intervals that are longer than wanted; empty if there are none."""
+    wide = [name for name, half in rates.half_widths().items() if half > half_width]
+    if not wide or len(rates.groups) == 1:
+        return f"The interval is longer than ±{half_width:g}" if wide else ""
+    named = ", ".join(printable(name) for name in wide[:5])
+    n_groups = len(rates.groups)
+    return f"{len(wide)} of {n_groups} intervals are longer than ±{half_width:g} ({named})"

@@ -36,50 +36,49 @@ _REPORT = Annotated[Path | None, option("Write a page with the timeline, as HTML
 _PROM = Annotated[Path | None, option("Write the latest values as a Prometheus text file.")]
 
 
+_REFERENCE = Annotated[
+    Path,
+    typer.Argument(
+        metavar="REFERENCE",
+        help="Labelled table with the classifier's posteriors or decisions, or a .skops "
+        "file that headcount estimate --save wrote.",
+    ),
+]
+_BY = Annotated[str | None, option("Period of a chunk: day, week, month ...; or a column.")]
+_GROUP = Annotated[str | None, option("Column of groups that are watched one by one.")]
+_VERDICT = Annotated[str | None, option("Column of decisions, if there are no posteriors.")]
+_ACCURACY_FLOOR = Annotated[float | None, option("Raise an alert below this value, too.")]
+_LABELS = Annotated[str, option("Rows that get labels: complete (in the end all), or random.")]
+_COMPARE_REFERENCE = Annotated[
+    bool,
+    flag(
+        "--compare-reference/--no-compare-reference",
+        "Raise an alert also if the first chunks differ from the reference.",
+    ),
+]
+
+
 @monitor.command()
 def create(
     watch: _WATCH,
-    reference: Annotated[
-        Path,
-        typer.Argument(
-            metavar="REFERENCE",
-            help="Labelled table with the classifier's posteriors or decisions, or a .skops "
-            "file that headcount estimate --save wrote.",
-        ),
-    ],
+    reference: _REFERENCE,
     target: Annotated[str | None, option("Column of the labels in the reference.")] = None,
-    by: Annotated[
-        str | None, option("Period of a chunk: day, week, month ...; or a column.")
-    ] = None,
+    by: _BY = None,
     chunk_size: Annotated[int | None, option("Instead of --by: rows of a chunk.")] = None,
     date_column: Annotated[str | None, option("Column of the dates.")] = None,
-    group: Annotated[
-        str | None, option("Column of groups that are watched one by one.")
-    ] = None,
+    group: _GROUP = None,
     key: Annotated[str | None, option("Column that identifies a row, for late labels.")] = None,
     prediction: Annotated[str | None, option("Column of the predicted classes.")] = None,
-    verdict: Annotated[
-        str | None, option("Column of decisions, if there are no posteriors.")
-    ] = None,
+    verdict: _VERDICT = None,
     method: Annotated[str, option("Quantifier.")] = "PACC",
     metric: Annotated[str, option("Measure of accuracy.")] = "accuracy",
-    accuracy_floor: Annotated[
-        float | None, option("Raise an alert below this value, too.")
-    ] = None,
+    accuracy_floor: _ACCURACY_FLOOR = None,
     false_alarms: Annotated[float, option("Mean number of chunks between false alarms.")] = 365,
-    labels: Annotated[
-        str, option("Rows that get labels: complete (in the end all), or random.")
-    ] = "complete",
+    labels: _LABELS = "complete",
     maturity: Annotated[int, option("Later chunks after which labels are complete.")] = 0,
     separator: SEPARATOR = None,
     date_order: DATE_ORDER = None,
-    compare_reference: Annotated[
-        bool,
-        flag(
-            "--compare-reference/--no-compare-reference",
-            "Raise an alert also if the first chunks differ from the reference.",
-        ),
-    ] = True,
+    compare_reference: _COMPARE_REFERENCE = True,
 ) -> str:
     """Create a monitor in a new folder."""
     from headcount.monitor.monitor import Monitor
@@ -108,25 +107,30 @@ def create(
     return f"created {watch}: go on with headcount monitor update {watch} NEW"
 
 
+_NEW = Annotated[
+    list[Path] | None, typer.Argument(metavar="[NEW]...", help="Tables of new rows.")
+]
+_LABELS_OF_UPDATE = Annotated[
+    Path | None, option("Table with the key column and labels that came later.")
+]
+_ON_ALERT = Annotated[
+    str | None,
+    option(
+        "Run a command for each open alert until it succeeds once, with the alert as JSON "
+        "on its input.",
+        "COMMAND",
+    ),
+]
+
+
 @monitor.command()
 def update(
     watch: _WATCH,
-    new: Annotated[
-        list[Path] | None, typer.Argument(metavar="[NEW]...", help="Tables of new rows.")
-    ] = None,
-    labels: Annotated[
-        Path | None, option("Table with the key column and labels that came later.")
-    ] = None,
+    new: _NEW = None,
+    labels: _LABELS_OF_UPDATE = None,
     report: _REPORT = None,
     prom: _PROM = None,
-    on_alert: Annotated[
-        str | None,
-        option(
-            "Run a command for each open alert until it succeeds once, with the alert as JSON "
-            "on its input.",
-            "COMMAND",
-        ),
-    ] = None,
+    on_alert: _ON_ALERT = None,
     wait: Annotated[float, option("Seconds to wait for another update.", min=0)] = 0,
     separator: SEPARATOR = None,
     json: JSON = False,
@@ -171,12 +175,15 @@ def status(
     return text, _code(state)
 
 
+_ALERT = Annotated[
+    str | None, typer.Argument(metavar="[ALERT]", help="Name of the alert; all by default.")
+]
+
+
 @monitor.command()
 def ack(
     watch: _WATCH,
-    alert: Annotated[
-        str | None, typer.Argument(metavar="[ALERT]", help="Name of the alert; all by default.")
-    ] = None,
+    alert: _ALERT = None,
 ) -> tuple[str, int]:
     """Note that alerts have been seen."""
     from headcount.monitor.monitor import Monitor
@@ -187,12 +194,15 @@ def ack(
     return str(state), _code(state)
 
 
+_CHUNK = Annotated[
+    str | None, typer.Argument(metavar="[CHUNK]", help="First chunk of the new level.")
+]
+
+
 @monitor.command()
 def rebase(
     watch: _WATCH,
-    chunk: Annotated[
-        str | None, typer.Argument(metavar="[CHUNK]", help="First chunk of the new level.")
-    ] = None,
+    chunk: _CHUNK = None,
     group: Annotated[str | None, option("Group; all of them by default.")] = None,
 ) -> tuple[str, int]:
     """Accept a change: later chunks are compared with the new level."""
@@ -204,12 +214,13 @@ def rebase(
     return str(state), _code(state)
 
 
+_HISTORY = Annotated[Path, typer.Argument(metavar="HISTORY", help="Table of rows of the past.")]
+
+
 @monitor.command()
 def replay(
     watch: _WATCH,
-    history: Annotated[
-        Path, typer.Argument(metavar="HISTORY", help="Table of rows of the past.")
-    ],
+    history: _HISTORY,
     report: _REPORT = None,
     separator: SEPARATOR = None,
     json: JSON = False,
