@@ -69,8 +69,28 @@ def given(answers, truths, answer):
     worth = 1 / sum(weight**2 for weight in weights)
     left = max(worth - answers.shape[1], worth / 4)
     inflation = math.sqrt(worth / left)
-    draws = [line(answer) + inflation * (truths[i] - line(answers[i])) for i in near]
-    return np.array(draws), weights
+    residuals = np.array([inflation * (truths[i] - line(answers[i])) for i in near])
+    fitted = np.array([line(answers[i]) for i in near])
+    return line(answer) + moved_errors(residuals, fitted, line(answer), weights), weights
+
+
+def moved_errors(errors, places, place, weights):
+    """Errors at places as they would be at one place, by a line through their squares."""
+    K = errors.shape[1]
+    if K < 3:
+        return errors
+    there, scale = np.empty(K), np.empty(errors.shape)
+    for k in range(K):
+        x, y = places[:, k], errors[:, k] ** 2
+        x_mean, y_mean = np.average(x, weights=weights), np.average(y, weights=weights)
+        covariance = np.average((x - x_mean) * (y - y_mean), weights=weights)
+        slope = covariance / (np.average((x - x_mean) ** 2, weights=weights) + 1e-12)
+        line = lambda at: max(y_mean + slope * (at - x_mean), 0.1 * y_mean + 1e-12)  # noqa: B023,E731
+        there[k] = line(min(max(place[k], x.min()), x.max()))
+        scale[:, k] = [math.sqrt(there[k] / line(at)) for at in x]
+    moved = errors * scale
+    shift = (errors.sum(axis=1) - moved.sum(axis=1)) / there.sum()
+    return moved + np.outer(shift, there)
 
 
 def _ridge(x, y, weights, strength):

@@ -399,6 +399,9 @@ _NEAR = 0.1
 # answers mean nothing.
 _RIDGE, _LOCAL_RIDGE, _LEAST_VARIANCE = 1e-6, 1e-3, 1e-12
 
+# Least mean square of errors at a place, relative to that of all near simulations.
+_LEAST_SPREAD = 0.1
+
 # Slopes that there may be for each effective simulation, if members are an alternative.
 _MOST_SLOPES = 0.25
 
@@ -433,6 +436,7 @@ class Conditional:
     The truths are regressed on the answers, locally. If the answers are those of `members`
     that are estimates of the truths themselves, the answer of one of them, less its errors in
     similar simulations, is used where these are smaller than the residuals of the regression.
+    Errors of more than two truths are as large as at the answer (Blum & François 2010).
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -474,7 +478,9 @@ class Conditional:
         local = _slopes(away, truths - mean_truth, weights, _LOCAL_RIDGE)
         residuals = truths - mean_truth - away @ local
         residuals *= _without_fit(weights, answers.shape[1])
-        draws = mean_truth + (answer - mean_answer) @ local + residuals
+        middles = mean_truth + away @ local
+        middle = mean_truth + (answer - mean_answer) @ local
+        draws = middle + _moved_errors(residuals, middles, middle, weights)
         # Slopes are the less certain, the more of them there are for the simulations.
         slopes_per_simulation = answers.shape[1] * float((weights**2).sum())
         error = np.sqrt(1 + slopes_per_simulation) * _mean_size(residuals, weights)
@@ -482,10 +488,13 @@ class Conditional:
             error = np.inf
         K = truths.shape[1]
         for first in range(0, self.members * K, K):
-            errors = truths - answers[:, first : first + K]
-            size = _mean_size(errors - weights @ errors, weights)
+            own, at = answers[:, first : first + K], answer[first : first + K]
+            errors = truths - own
+            mean = weights @ errors
+            size = _mean_size(errors - mean, weights)
             if size < error:
-                error, draws = size, answer[first : first + K] + errors
+                error = size
+                draws = at + mean + _moved_errors(errors - mean, own, at, weights)
         return np.asarray(draws), weights
 
 
@@ -536,6 +545,27 @@ def _slopes(away: Floats, moved: Floats, weights: Floats | None, ridge: float) -
     width = len(variance)
     variance[np.diag_indices(width)] += ridge * np.trace(variance) / width + _LEAST_VARIANCE
     return np.asarray(np.linalg.solve(variance, weighted.T @ moved), dtype=np.float64)
+
+
+def _moved_errors(errors: Floats, places: Floats, place: Floats, weights: Floats) -> Floats:
+    """Errors at `places` as they would be at one place, where they are larger or smaller.
+
+    The square of an error is a line in the place: small shares have small errors. The sum of
+    the errors stays, by a change of each in proportion to its square there. Of two classes,
+    neither has the smaller errors.
+    """
+    if errors.shape[1] <= 2:
+        return errors
+    squares = errors**2
+    centre, mean = weights @ places, weights @ squares
+    away = places - centre
+    slope = weights @ (away * (squares - mean)) / (weights @ away**2 + _LEAST_VARIANCE)
+    least = _LEAST_SPREAD * mean + _LEAST_VARIANCE
+    low, high = places.min(axis=0), places.max(axis=0)
+    there = np.maximum(mean + slope * (np.clip(place, low, high) - centre), least)
+    moved = errors * np.sqrt(there / np.maximum(mean + slope * away, least))
+    excess = (moved - errors).sum(axis=1)
+    return np.asarray(moved - excess[:, None] * (there / there.sum()))
 
 
 def _mean_size(residuals: Floats, weights: Floats) -> float:
