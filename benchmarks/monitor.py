@@ -37,11 +37,15 @@ from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import MaxAbsScaler  # noqa: E402
 
 from headcount.monitor.deliveries import MonitorSpec  # noqa: E402
-from headcount.monitor.detector import Detection, WatchedSeries, detect  # noqa: E402
 from headcount.monitor.folder import Rows  # noqa: E402
 from headcount.monitor.history import LABEL_WEIGHT  # noqa: E402
 from headcount.monitor.reference import MonitorReference  # noqa: E402
-from headcount.monitor.summaries import ChunkSummaries  # noqa: E402
+from headcount.monitor.series import (  # noqa: E402
+    ChunkSummaries,
+    Detection,
+    WatchedSeries,
+    detect,
+)
 from headcount.samples.samples import Samples  # noqa: E402
 from monitor_story import STORY_HEADER, flights_by_week  # noqa: E402
 from real_datasets import load  # noqa: E402

@@ -34,7 +34,7 @@ from headcount.monitor.deliveries import MonitorSpec  # noqa: E402
 from headcount.monitor.folder import Chunk, ChunkEstimates, Rows  # noqa: E402
 from headcount.monitor.history import Alert, History  # noqa: E402
 from headcount.monitor.reference import MonitorReference  # noqa: E402
-from headcount.monitor.summaries import ChunkSummaries  # noqa: E402
+from headcount.monitor.series import ChunkSummaries  # noqa: E402
 from headcount.samples.samples import Samples  # noqa: E402
 from real_datasets import data_folder, load  # noqa: E402
 from tables import bullets, markdown_table, write_json  # noqa: E402

@@ -9,8 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import headcount as hc
-from headcount.accuracy.metrics import METRICS
-from headcount.accuracy.model_outputs import CellFolds, ModelOutputs
+from headcount.accuracy.metrics import METRICS, CellFolds, ModelOutputs
 from headcount.accuracy.quacc import QuAcc, cell_sets, cells_of, confidences, inputs
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.samples.samples import Samples

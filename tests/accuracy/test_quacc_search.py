@@ -6,8 +6,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 import headcount as hc
-from headcount.accuracy.metrics import METRICS
-from headcount.accuracy.model_outputs import FittedClassifier, Reference
+from headcount.accuracy.metrics import METRICS, FittedClassifier, Reference
 from headcount.accuracy.quacc import QuAcc
 from headcount.accuracy.search import QuAccSearch, held_out_rows, try_settings
 from headcount.errors import HeadcountError

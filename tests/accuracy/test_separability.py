@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from headcount import accuracy
-from headcount.accuracy.model_outputs import ModelOutputs
+from headcount.accuracy.metrics import ModelOutputs
 from headcount.accuracy.regression import nuclear_norms
 from headcount.samples import as_samples
 from tests.accuracy.cases import data, fitted, some_samples

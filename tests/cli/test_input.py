@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from headcount.tables import label_columns
+from headcount.tables import roles as label_columns
 from tests.cli.conftest import LEARN, customers
 
 

@@ -5,14 +5,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from headcount.errors import HeadcountError
-from headcount.estimates.assumption import FitTest
-from headcount.estimates.diagnostics import (
+from headcount.estimates.assumption import (
     AT_BOUNDARY,
     BROKEN_LEVEL,
     FEW_ITEMS,
     HARDLY_APART,
     MUCH_OUTSIDE,
     Diagnostics,
+    FitTest,
     Separation,
     assumption_warnings,
 )

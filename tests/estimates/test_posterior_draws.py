@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headcount._kernels.posterior_draws import binomial, gamma
+from headcount._kernels.draws import binomial, gamma
 from headcount.errors import HeadcountError
 from headcount.estimates.posterior_draws import (
     check_dirichlet,

@@ -24,13 +24,12 @@ from headcount._kernels.distances import (
     squared_norms,
 )
 from headcount._kernels.divergence import HELLINGER, LIKELIHOOD, PROBSYMM, TOPSOE
+from headcount._kernels.draws import draw_from_counts, draw_from_ratios, draw_resampled
 from headcount._kernels.expectation_maximisation import maximise_by_em
 from headcount._kernels.iteration import iterate_threshold, label_in_turn
 from headcount._kernels.matching import match_two, match_two_absolute
-from headcount._kernels.posterior_draws import draw_from_counts, draw_from_ratios
 from headcount._kernels.quadratic_programs import minimise_quadratics
 from headcount._kernels.score_order import match_distributions, match_quantiles, quantile_means
-from headcount._kernels.stratified_draws import draw_resampled
 from headcount._kernels.thresholds import median_sweep
 
 KINDS = {"hellinger": HELLINGER, "topsoe": TOPSOE, "probsymm": PROBSYMM}

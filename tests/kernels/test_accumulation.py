@@ -18,7 +18,7 @@ from headcount._kernels.accumulation import (
     number_distinct,
     ratio_bins,
 )
-from headcount.estimates.diagnostics import Diagnostics
+from headcount.estimates.assumption import Diagnostics
 from headcount.estimates.statistics.stores import _TABLE as CELLS
 from headcount.parts.training import Training
 from headcount.samples.samples import Samples

@@ -15,7 +15,7 @@ import pytest
 import headcount as hc
 from headcount import HeadcountError
 from headcount._support.files import locked, new_folder
-from headcount.monitor.detector import detect
+from headcount.monitor.series import detect
 from tests.monitor.test_detector import noise, series
 
 

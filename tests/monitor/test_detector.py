@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headcount.monitor.detector import Restart, WatchedSeries, detect
+from headcount.monitor.series import Restart, WatchedSeries, detect
 from tests.oracle import detector as oracle
 
 

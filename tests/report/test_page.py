@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headcount as hc
-from headcount.estimates.diagnostics import UNLIKE
+from headcount.estimates.assumption import UNLIKE
 from headcount.report.charts import tag
 from headcount.report.page import Note, script_json
 from headcount.tables.accuracy import accuracy_page

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from tests.oracle import stratified_draws as oracle
 
-from headcount._kernels import stratified_draws
+from headcount._kernels import draws
 from headcount._support.execution import base_seeds, stream_seeds, uniforms
 from headcount.samples.protocols import (
     APP,
@@ -65,7 +65,7 @@ def test_bounded_integers_match_the_oracle(bound):
     state, stream = np.uint64(5), oracle.words(5)
     for _ in range(50):
         with np.errstate(over="ignore"):
-            number, state = stratified_draws._below(np.uint64(bound), np.uint64(state))
+            number, state = draws._below(np.uint64(bound), np.uint64(state))
         assert number == oracle.below(stream, bound)
 
 
@@ -87,7 +87,7 @@ def test_items_match_the_oracle(case, base):
     drawn = np.full(offsets[-1], -1, np.int32)
     numbers = np.arange(len(counts))
     with np.errstate(over="ignore"):
-        stratified_draws.draw_items(
+        draws.draw_items(
             0, len(counts), stream_seeds(base, numbers), counts, items, edges, offsets, drawn
         )
     strata = [part.tolist() for part in np.split(items, edges[1:-1])]

@@ -22,10 +22,10 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import headcount as hc
-from headcount.tables.label_columns import read_labelled
 from headcount.tables.model_files import load_model, save_model
 from headcount.tables.models import ScoreModel, fit_score_model, fit_table_model
 from headcount.tables.readers import frame_table
+from headcount.tables.roles import read_labelled
 
 WORDS = np.array(["late", "broken", "refund", "fast", "lovely", "thanks"])
 CLASSIFIERS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from headcount._kernels.stratified_draws import GOLDEN, mix
+from headcount._kernels.draws import GOLDEN, mix
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

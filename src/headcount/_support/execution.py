@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headcount._kernels.stratified_draws import GOLDEN, mix
+from headcount._kernels.draws import GOLDEN, mix
 from headcount._support.arrays import Floats, Ints
 from headcount._support.parameters import check_random_state
 from headcount.errors import HeadcountError

@@ -246,14 +246,7 @@ def locked(path: Path, wait: float = 0) -> Iterator[None]:
 
 
 def toml_text(content: Mapping[str, Any]) -> str:
-    """Write texts, numbers, booleans, lists and tables as TOML.
-
-    >>> print(toml_text({"seed": 0, "protocol": {"draws": 2}}))
-    seed = 0
-    <BLANKLINE>
-    [protocol]
-    draws = 2
-    """
+    """Write texts, numbers, booleans, lists and tables as TOML."""
     _check_plain(content)
     return tomli_w.dumps(content).rstrip("\n")
 

@@ -41,21 +41,7 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Table whose values are text already, for every format it is printed in.
-
-    >>> rows = [[Cell("SLD"), Cell("0.01", is_best=True)], [Cell("CC"), Cell("0.03", mark="†")]]
-    >>> table = Table(["method", "error"], rows, [False, True])
-    >>> print(table.to_text())
-    method  error
-    ------  -----
-    SLD     0.01*
-    CC      0.03†
-    >>> print(table.to_markdown())
-    | method | error |
-    | --- | ---: |
-    | SLD | **0.01** |
-    | CC | 0.03† |
-    """
+    """Table whose values are text already, for every format it is printed in."""
 
     columns: Sequence[str]  # names of the columns
     rows: Sequence[Sequence[Cell]]  # the cells
@@ -160,11 +146,7 @@ def text_table(
     n_texts: int = 1,
     ruled: bool = False,
 ) -> list[str]:
-    """Lines of a table of plain strings, texts to the left and numbers to the right.
-
-    >>> text_table(["class", "share"], [["spam", "9%"]])
-    ['class  share', 'spam      9%']
-    """
+    """Lines of a table of plain strings, texts to the left and numbers to the right."""
     head, *body = [[printable(cell) for cell in row] for row in (header, *rows)]
     return _lines(head, body, [i >= n_texts for i in range(len(head))], ruled)
 
@@ -189,11 +171,7 @@ def html_result(title: str, tables: Sequence[Table], notes: Sequence[str]) -> Ma
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Table as CSV in which no text can be taken for a formula.
-
-    >>> csv_text(["class", "change"], [["=1+1", -0.5], ["a,b", "-0.14"]]).splitlines()
-    ['class,change', "'=1+1,-0.5", '"a,b",-0.14']
-    """
+    """Table as CSV in which no text can be taken for a formula."""
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer)
     writer.writerow([_no_formula(name) for name in header])
@@ -202,11 +180,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def printable(value: object) -> str:
-    r"""Text in one line, with characters that could control a terminal as JSON writes them.
-
-    >>> print(printable("a\x1b[2J\nb"))
-    a\u001b[2J\u000ab
-    """
+    r"""Text in one line, with characters that could control a terminal as JSON writes them."""
     text = str(value)
     if text.isprintable():
         return text

@@ -13,13 +13,17 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._support.arrays import Array, Floats, Ints
-from headcount.accuracy.estimates import AccuracyEstimate, accuracy_from_labels
-from headcount.accuracy.estimation import Observed, accuracy_estimates
+from headcount.accuracy.estimates import (
+    AccuracyEstimate,
+    Observed,
+    accuracy_estimates,
+    accuracy_from_labels,
+)
 from headcount.accuracy.fitted import FittedPredictor, MetricModel
 from headcount.accuracy.history import AccuracyHistory
-from headcount.accuracy.metrics import Metric
-from headcount.accuracy.model_outputs import (
+from headcount.accuracy.metrics import (
     FittedClassifier,
+    Metric,
     ModelOutputs,
     OutputSource,
     Reference,

@@ -14,11 +14,12 @@ from headcount._support.arrays import Floats, Ints
 from headcount._support.parameters import check_choice
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import ConfusionModel
-from headcount.accuracy.metrics import ReferenceRanking, TableMetric
-from headcount.accuracy.model_outputs import (
+from headcount.accuracy.metrics import (
     CellFolds,
     ModelOutputs,
     Reference,
+    ReferenceRanking,
+    TableMetric,
     among,
     features_of,
 )

@@ -12,8 +12,7 @@ from headcount._support.parameters import check_choice, check_count
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.cbpe import ExpectedTables
 from headcount.accuracy.fitted import AccuracyModel, ConfusionModel, MetricModel
-from headcount.accuracy.metrics import ReferenceRanking, TableMetric
-from headcount.accuracy.model_outputs import ModelOutputs, Reference
+from headcount.accuracy.metrics import ModelOutputs, Reference, ReferenceRanking, TableMetric
 from headcount.parts.fitted import MethodInfo
 from headcount.parts.training import Reduced, Reduction
 from headcount.samples.samples import Samples

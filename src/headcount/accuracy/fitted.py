@@ -11,16 +11,14 @@ from headcount._support.arrays import Floats, Ints
 from headcount.accuracy.metrics import (
     RANKINGS,
     Metric,
-    ReferenceRanking,
-    TableMetric,
-    as_metric,
-)
-from headcount.accuracy.model_outputs import (
     ModelOutputs,
     OutputItems,
     OutputSource,
     Reference,
+    ReferenceRanking,
+    TableMetric,
     among,
+    as_metric,
 )
 from headcount.errors import HeadcountError
 from headcount.estimates.assumption import MixtureTest

@@ -17,13 +17,11 @@ import numpy as np
 from scipy.special import expit, logit
 
 from headcount._support.arrays import Floats, Ints
-from headcount.accuracy.estimates import AccuracyEstimate, HistoryAccuracy
-from headcount.accuracy.estimation import ASSUMES
+from headcount.accuracy.estimates import ASSUMES, AccuracyEstimate, HistoryAccuracy
 from headcount.accuracy.fitted import FittedPredictor
-from headcount.accuracy.metrics import ReferenceRanking, TableMetric
-from headcount.accuracy.model_outputs import ModelOutputs, Reference
+from headcount.accuracy.metrics import ModelOutputs, Reference, ReferenceRanking, TableMetric
+from headcount.estimates.assumption import BROKEN_LEVEL, UNLIKE
 from headcount.estimates.backtest import LabelledGroups, which_held
-from headcount.estimates.diagnostics import BROKEN_LEVEL, UNLIKE
 from headcount.estimates.history import (
     LAST,
     PAST,

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from headcount._support.arrays import Floats, Ints
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import ConfusionModel
-from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
+from headcount.accuracy.metrics import ModelOutputs, Reference, among
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, Verdicts
 from headcount.parts.fitted import Fitted, Input, MethodInfo

@@ -19,8 +19,14 @@ from headcount._support.parameters import check_choice, check_flag
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import ConfusionModel
 from headcount.accuracy.leap import FittedQuantifier, check_quantifier
-from headcount.accuracy.metrics import METRICS, TableMetric
-from headcount.accuracy.model_outputs import CellFolds, ModelOutputs, Reference, features_of
+from headcount.accuracy.metrics import (
+    METRICS,
+    CellFolds,
+    ModelOutputs,
+    Reference,
+    TableMetric,
+    features_of,
+)
 from headcount.items.arrays import take_rows
 from headcount.parts.fitted import Fitted, MethodInfo
 from headcount.quantifiers.base import Quantifier

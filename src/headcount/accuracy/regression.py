@@ -16,8 +16,7 @@ from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_count
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import MetricModel
-from headcount.accuracy.metrics import TableMetric
-from headcount.accuracy.model_outputs import ModelOutputs, Reference, features_of
+from headcount.accuracy.metrics import ModelOutputs, Reference, TableMetric, features_of
 from headcount.errors import HeadcountError
 from headcount.parts.fitted import MethodInfo
 from headcount.parts.training import Dense, MeanOf, Reduced, Reduction
@@ -388,13 +387,7 @@ class NuclearNorm(RegressionPredictor):
 
 
 def nuclear_norms(pool: ModelOutputs, samples: Samples) -> Floats:
-    """Sum of the singular values of the posteriors of each sample, at most 1.
-
-    >>> import numpy as np
-    >>> certain = ModelOutputs(np.eye(2), np.arange(2))
-    >>> nuclear_norms(certain, Samples.whole(2)).round(6)
-    array([1.])
-    """
+    """Sum of the singular values of the posteriors of each sample, at most 1."""
     P = pool.posteriors
     K = P.shape[1]
     products = np.empty((len(samples), K, K))

@@ -14,8 +14,7 @@ from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_count, check_fraction, check_grid
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import FittedPredictor
-from headcount.accuracy.metrics import Metric, TableMetric, as_metric
-from headcount.accuracy.model_outputs import OutputSource, Reference
+from headcount.accuracy.metrics import Metric, OutputSource, Reference, TableMetric, as_metric
 from headcount.accuracy.quacc import (
     CellInputs,
     CellSamples,

@@ -12,8 +12,7 @@ from headcount._support.arrays import Floats, Ints
 from headcount._support.parameters import check_choice
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import AccuracyModel, MetricModel
-from headcount.accuracy.metrics import TableMetric
-from headcount.accuracy.model_outputs import ModelOutputs, Reference, among
+from headcount.accuracy.metrics import ModelOutputs, Reference, TableMetric, among
 from headcount.errors import warn
 from headcount.parts.fitted import MethodInfo
 from headcount.samples.samples import Samples
@@ -182,12 +181,6 @@ def class_prices(P: Any, shares: Floats) -> Floats:
     highest value minus the mean price, the dual problem of optimal transport; two classes are
     solved by a quantile, more by Newton's method with a smoothed maximum. A warning is issued
     if the shares are not reached.
-
-    >>> import numpy as np
-    >>> P = np.array([[0.2, 0.8], [0.1, 0.9], [0.4, 0.6], [0.3, 0.7]])
-    >>> prices = class_prices(P, np.array([0.5, 0.5]))
-    >>> (P + prices).argmax(axis=1)
-    array([1, 1, 0, 0])
     """
     n, K = P.shape
     if K == 1:

@@ -296,8 +296,8 @@ def label(
     """Choose new items to label, at random."""
     check_outputs(output, sources=(new, model))
     from headcount.tables.from_tables import plan_labels
-    from headcount.tables.label_columns import check_unlabelled
     from headcount.tables.readers import write_table
+    from headcount.tables.roles import check_unlabelled
 
     check_unlabelled(output)
 

@@ -1,22 +1,22 @@
-"""Test of the shift assumption on features as well as scores."""
+"""Tests of the shift assumption, checks of an estimate, and the warnings that follow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.stats import f
 
-from headcount._kernels.accumulation import add_rank_moments, ranks_of
+from headcount._kernels.accumulation import add_outside, add_rank_moments, ranks_of
 from headcount._kernels.quadratic_programs import nearest_mixtures
 from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import each_range
-from headcount._support.parameters import check_count, check_fraction
+from headcount._support.parameters import check_choice, check_count, check_fraction
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.items.arrays import (
@@ -28,7 +28,7 @@ from headcount.items.arrays import (
     class_shares,
     count_rows,
 )
-from headcount.parts.training import Dense, Training
+from headcount.parts.training import Dense, MeanOf, Training
 from headcount.samples.samples import Samples, as_samples
 from headcount.scores.folds import one_fold_each
 from headcount.scores.scorer import Scorer
@@ -41,12 +41,6 @@ def components(
 
     They are fitted on training items and new items together. Directions fitted on the
     training items alone would show a difference even where there is none.
-
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> own, new = components(rng.normal(size=(100, 20)), rng.normal(size=(50, 20)), 3)
-    >>> own.shape, new.shape
-    ((100, 3), (50, 3))
     """
     # Imported here, as estimates do not need it.
     from sklearn.decomposition import TruncatedSVD
@@ -185,12 +179,6 @@ class RankMoments:
     classes weighted equally. With two classes the posterior of the last one is used, in
     polynomials up to the third degree. With more classes all posteriors are used, in
     polynomials up to the second degree.
-
-    >>> import numpy as np
-    >>> P = np.array([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7], [0.2, 0.8]])
-    >>> ranks = RankMoments().fit(Training(P, np.array([0, 0, 1, 1]), 2))
-    >>> ranks.embed(P).values[:, 0]
-    array([-0.75, -0.25,  0.25,  0.75])
     """
 
     values: tuple[Floats, ...] = ()
@@ -373,16 +361,7 @@ def format_p_value(test: FitTest) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FitTests:
-    """Tests of many samples: a sequence of `FitTest`, stored as arrays.
-
-    >>> import numpy as np
-    >>> tests = FitTests(np.array([14.2]), np.array([2]), np.array([0.0008]),
-    ...     np.array([[0.3, 0.7]]), np.array([500]))
-    >>> tests.rejects()
-    array([ True])
-    >>> tests[0].df
-    2
-    """
+    """Tests of many samples: a sequence of `FitTest`, stored as arrays."""
 
     statistic: Floats
     df: Ints
@@ -660,3 +639,249 @@ def _columns(name: str, given: ArrayLike | None, n: int) -> Floats | None:
             f"{name} has {len(columns):,} rows, but there are {n:,} items: pass one per item."
         )
     return columns
+
+
+BROKEN_LEVEL = 0.01
+"""P-value below which a warning reports that the assumption is violated."""
+WEAK_LEVEL = 0.05
+"""P-value below which there is weak evidence that it is."""
+FEW_ITEMS = 30
+"""Number of items below which a warning reports that a sample is small."""
+HARDLY_APART = 0.5
+"""Distance of classes, in standard deviations, below which there is a warning."""
+AT_BOUNDARY = 1e-6
+"""Distance from 0 or 1 at which a share counts as 0 or 1."""
+MUCH_OUTSIDE = 0.05
+"""Share of scores outside the range of training above which there is a warning."""
+
+UNLIKE = "The sample does not look like a mixture of"
+"""Start of the warnings that report a violated assumption."""
+
+_SHIFTS = ("prior", "covariate", "none")
+
+
+class Diagnosis(NamedTuple):
+    """Test and warnings of one estimate."""
+
+    fit_test: FitTest | None
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Separation:
+    """Separation of the classes by the scores."""
+
+    distance: float
+    condition: float
+    pair: tuple[int, int]
+
+    @classmethod
+    def of(cls, means: Floats) -> Separation:
+        """Compute it from class means, in standard deviations within classes."""
+        K = len(means)
+        # The last contrast is the vector of ones, with singular value 0.
+        contrasts, sizes, _ = np.linalg.svd(means - means.mean(axis=0))
+        sizes = np.concatenate([sizes, np.zeros(K)])[: K - 1]
+        worst = contrasts[:, K - 2]
+        first, second = sorted((int(worst.argmin()), int(worst.argmax())))
+        # For two classes, the contrast (1, -1) / sqrt 2 is their distance / sqrt 2.
+        condition = sizes[0] / sizes[-1] if sizes[-1] > 0 else np.inf
+        return cls(float(np.sqrt(2) * sizes[-1]), float(condition), (first, second))
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnostics:
+    """Statistics of the training items, for checks of estimates."""
+
+    classes: tuple[Any, ...]
+    mixture: MixtureTest
+    separation: Separation
+    low: Floats
+    high: Floats
+    n_training: int
+
+    @classmethod
+    def learn(cls, training: Training, classes: Sequence[Any]) -> Diagnostics:
+        """Compute the statistics of labelled items with out-of-sample posteriors."""
+        posteriors = np.asarray(training.items, np.float64)
+        if posteriors.ndim != 2 or posteriors.shape[1] != len(classes):
+            raise HeadcountError(
+                f"training has items of shape {posteriors.shape}, but diagnostics need "
+                f"posteriors: pass one column for each of the {len(classes)} classes."
+            )
+        mixture = MixtureTest.of_posteriors(training)
+        return cls(
+            tuple(np.asarray(classes).tolist()),
+            mixture,
+            Separation.of(mixture.means),
+            posteriors.min(axis=0),
+            posteriors.max(axis=0),
+            len(posteriors),
+        )
+
+    @property
+    def reduction(self) -> tuple[MeanOf, MeanOf]:
+        """Statistics of a sample that `examine_means` takes."""
+        assert self.mixture.representation is not None
+        return MeanOf(self.mixture.representation), MeanOf(_Outside(self.low, self.high))
+
+    def outside(self, posteriors: Floats, samples: Samples) -> Floats:
+        """Share of the items of each sample with a posterior outside those of training."""
+        return _Outside(self.low, self.high).embed(posteriors).means(samples)[:, 0]
+
+    def means(self, posteriors: Floats, samples: Samples) -> tuple[Floats, Floats]:
+        """Means of each `reduction` in samples of a pool, as `examine_means` takes them."""
+        return self.mixture.sample_means(posteriors, samples), self.outside(
+            posteriors, samples
+        )[:, None]
+
+    def examine(
+        self, posteriors: Floats, samples: Samples, prevalence: Floats, *, shift: str = "prior"
+    ) -> list[Diagnosis]:
+        """Test and warn about the estimates of many samples."""
+        means, outside = self.means(posteriors, samples)
+        return self.examine_means(means, outside, samples.sizes, prevalence, shift=shift)
+
+    def examine_means(
+        self,
+        seen: Floats,
+        outside: Floats,
+        sizes: Ints,
+        prevalence: Floats,
+        *,
+        shift: str = "prior",
+    ) -> list[Diagnosis]:
+        """Test and warn about the estimates of samples given by their statistics."""
+        tests = self.mixture.test_means(seen, sizes)
+        return self._examined(tests, outside[:, 0], prevalence, shift)
+
+    def _examined(
+        self, tests: FitTests, outside: Floats, prevalence: Floats, shift: str
+    ) -> list[Diagnosis]:
+        # A new item exceeds either end of N training items with probability 1 / (N + 1).
+        usual = 2 * max(1, len(self.classes) - 1) / (self.n_training + 1)
+        return [
+            Diagnosis(test, self._warnings(test, shares, float(share_outside - usual), shift))
+            for test, shares, share_outside in zip(tests, prevalence, outside, strict=True)
+        ]
+
+    def _warnings(
+        self, test: FitTest, shares: Floats, outside: float, shift: str
+    ) -> tuple[str, ...]:
+        return assumption_warnings(
+            shares,
+            self.classes,
+            n=test.n,
+            fit_test=test,
+            separation=self.separation,
+            outside=outside,
+            shift=shift,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Outside:
+    """Indicator of items with a posterior outside the range of training."""
+
+    low: Floats
+    high: Floats
+
+    def embed(self, items: Floats) -> _OutsideEmbedding:
+        return _OutsideEmbedding(self.low, self.high, items)
+
+
+@dataclass(frozen=True, eq=False)
+class _OutsideEmbedding:
+    """The indicator for items, computed when it is used."""
+
+    low: Floats
+    high: Floats
+    items: Floats
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    def means(self, samples: Samples, weights: Floats | None = None) -> Floats:
+        beyond = np.any((self.items < self.low) | (self.items > self.high), axis=1)
+        return Dense(beyond.astype(np.float64).reshape(-1, 1)).means(samples, weights)
+
+    def add_sums(self, groups: Ints, sums: Ints) -> None:
+        items = np.ascontiguousarray(self.items, dtype=np.float64)
+        add_outside(items, self.low, self.high, groups, sums)
+
+
+def assumption_warnings(
+    prevalence: Floats,
+    classes: Sequence[Any],
+    *,
+    n: int,
+    fit_test: FitTest | None = None,
+    separation: Separation | None = None,
+    outside: float = 0.0,
+    shift: str = "prior",
+) -> tuple[str, ...]:
+    """Return warnings about an estimate, one sentence each."""
+    check_choice("shift", shift, _SHIFTS)
+    warnings = [
+        _broken(fit_test, shift),
+        _few(n),
+        _hardly_apart(separation, classes),
+        _at_boundary(prevalence, classes),
+        _outside(outside),
+    ]
+    return tuple(sentence for sentence in warnings if sentence)
+
+
+def _broken(test: FitTest | None, shift: str) -> str:
+    # PCC and similar methods do not assume prior shift.
+    if test is None or shift == "covariate" or not test.p_value < BROKEN_LEVEL:
+        return ""
+    return (
+        f"{UNLIKE} the training classes ({format_p_value(test)}), so shares estimated "
+        "under prior shift may be far off: label a few of its items, or retrain; if only the "
+        "inputs have changed and not their relation to the classes (pure covariate shift), use "
+        "the method PCC."
+    )
+
+
+def _few(n: int) -> str:
+    if n >= FEW_ITEMS:
+        return ""
+    return (
+        f"The sample has {n} item{'' if n == 1 else 's'}, fewer than {FEW_ITEMS}, so its "
+        "shares are very uncertain: add items."
+    )
+
+
+def _hardly_apart(separation: Separation | None, classes: Sequence[Any]) -> str:
+    if separation is None or separation.distance >= HARDLY_APART:
+        return ""
+    first, second = (classes[j] for j in separation.pair)
+    return (
+        f"The scores hardly distinguish class {first!r} from class {second!r} (their means are "
+        f"{separation.distance:.2g} standard deviations apart), so only their total is "
+        "reliable: use a better classifier, or merge them."
+    )
+
+
+def _at_boundary(prevalence: Floats, classes: Sequence[Any]) -> str:
+    empty = [repr(name) for name, share in zip(classes, prevalence, strict=True)
+             if share <= AT_BOUNDARY]  # fmt: skip
+    if not empty:
+        return ""
+    named = ", ".join(empty[:3]) + (f" and {len(empty) - 3} more" if len(empty) > 3 else "")
+    one = len(empty) == 1
+    return (
+        f"The share of class{'' if one else 'es'} {named} is estimated as 0, the end of its "
+        f"range: {'it' if one else 'they'} may be rare, not absent, so read the interval."
+    )
+
+
+def _outside(part: float) -> str:
+    if part <= MUCH_OUTSIDE:
+        return ""
+    return (
+        f"{part:.0%} of the sample's items have scores outside the range of training, so "
+        "their classes are extrapolated: inspect some of them."
+    )

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.spatial import KDTree
 
-from headcount._kernels.posterior_draws import quantiles_with_sum
-from headcount._kernels.stratified_draws import draw_resampled
+from headcount._kernels.draws import draw_resampled, quantiles_with_sum
 from headcount._support.arrays import Floats, Ints
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError, HeadcountWarning

@@ -14,14 +14,14 @@ from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_choice, check_count, check_flag
 from headcount.errors import HeadcountError
-from headcount.estimates.assumption import format_p_value
-from headcount.estimates.conditioning import Prior, ShareConditioning, check_prior
-from headcount.estimates.diagnostics import (
+from headcount.estimates.assumption import (
     BROKEN_LEVEL,
     Diagnosis,
     Diagnostics,
     assumption_warnings,
+    format_p_value,
 )
+from headcount.estimates.conditioning import Prior, ShareConditioning, check_prior
 from headcount.estimates.estimate import Estimand, Estimate
 from headcount.estimates.estimates import (
     Answers,

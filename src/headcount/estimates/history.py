@@ -23,8 +23,8 @@ from functools import cache, cached_property
 import numpy as np
 
 from headcount._support.arrays import Floats, Ints
+from headcount.estimates.assumption import BROKEN_LEVEL, UNLIKE
 from headcount.estimates.conditioning import RepeatedPosterior, SharePosterior
-from headcount.estimates.diagnostics import BROKEN_LEVEL, UNLIKE
 from headcount.estimates.estimate import Estimate
 
 PAST, LAST, POSTERIORS, COUNTS, PRIOR_SHIFT = (

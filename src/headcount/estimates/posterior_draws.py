@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from headcount._kernels.posterior_draws import draw_from_counts, draw_from_ratios
+from headcount._kernels.draws import draw_from_counts, draw_from_ratios
 from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError

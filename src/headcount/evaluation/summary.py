@@ -40,18 +40,7 @@ def error_table(
     title: str = "",
     digits: int = DIGITS,
 ) -> Table:
-    """Table of numbers with names of rows and columns.
-
-    >>> import numpy as np
-    >>> from headcount.evaluation.summary import error_table, lowest
-    >>> errors = np.array([[0.01, 0.2], [0.03, 0.1]])
-    >>> best = lowest(errors, axis=0)
-    >>> print(error_table("method", ["SLD", "CC"], ["ae", "rae"], errors, best).to_text())
-    method       ae      rae
-    ------  -------  -------
-    SLD     0.0100*  0.2000
-    CC      0.0300   0.1000*
-    """
+    """Table of numbers with names of rows and columns."""
     body = [
         [
             Cell(name),

@@ -406,13 +406,7 @@ _SUM_TOLERANCE = 1e-3
 
 
 def check_scores(scores: Any, n_classes: int, *, name: str = "scores") -> Floats:
-    """Check posteriors and return them as a clean table.
-
-    >>> from headcount.items.arrays import check_scores
-    >>> check_scores([0.25, 1.0], 2)
-    array([[0.75, 0.25],
-           [0.  , 1.  ]])
-    """
+    """Check posteriors and return them as a clean table."""
     values = as_numbers(scores, name)
     one_column = values.ndim == 1 and n_classes == 2
     table = values[:, None] if one_column else values

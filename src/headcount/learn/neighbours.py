@@ -183,12 +183,6 @@ class NeighbourLists:
 
     Features are whole numbers, so many items are equally near. Random numbers, drawn once for
     the pool, decide between them.
-
-    >>> import numpy as np
-    >>> from headcount.learn.neighbours import NeighbourLists
-    >>> lists = NeighbourLists(np.array([[0], [1], [4], [5]]), np.array([0, 0, 1, 1]), 0)
-    >>> lists.predict([np.array([0, 2]), np.array([1, 3])], n_neighbors=1)[0]
-    array([0, 0, 1, 1], dtype=int32)
     """
 
     def __init__(self, X: Array, y: Ints, random_state: int) -> None:

@@ -58,15 +58,6 @@ def agreement_statistics(
     """Measure how much raters agree, beyond chance: kappa (of two), AC1 and alpha, or weighted.
 
     `ratings` (n, R) are classes numbered from 0, and -1 where a rater has none.
-
-    >>> ratings = [[0, 0]] * 40 + [[1, 1]] * 30 + [[0, 1]] * 20 + [[1, 0]] * 10
-    >>> for statistic in agreement_statistics(ratings):
-    ...     low, high = statistic.interval()
-    ...     print(f"{statistic.name:9} {statistic.value:.3f} ({low:.2f} to {high:.2f})")
-    agreement 0.700 (0.61 to 0.79)
-    kappa     0.400 (0.22 to 0.58)
-    AC1       0.406 (0.22 to 0.59)
-    alpha     0.397 (0.21 to 0.58)
     """
     codes = np.asarray(ratings)
     if codes.ndim != 2 or codes.shape[1] < 2 or codes.dtype.kind not in "iu":
@@ -195,14 +186,6 @@ def judge_bias(truth: ArrayLike, verdicts: ArrayLike, covariates: dict[str, Any]
 
     `verdicts` are 1 where the judge gives the verdict of interest, or scores. Covariates are
     numbers such as lengths, or texts such as positions; items without one are left out.
-
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> truth, length = rng.integers(0, 2, 500), rng.normal(100, 20, 500)
-    >>> verdicts = rng.random(500) < 0.2 + 0.5 * truth + 0.2 * (length > 100)
-    >>> [bias] = judge_bias(truth, verdicts, {"length": length})
-    >>> bias.effect > 0.05, bias.adjusted < 0.01
-    (True, True)
     """
     classes = np.unique(np.asarray(truth), return_inverse=True)[1]
     scores = np.asarray(verdicts, dtype=np.float64)
@@ -220,12 +203,7 @@ def judge_bias(truth: ArrayLike, verdicts: ArrayLike, covariates: dict[str, Any]
 
 
 def holm(p_values: Floats) -> Floats:
-    """P-values adjusted for their number, by Holm's method.
-
-    >>> import numpy as np
-    >>> holm(np.array([0.01, 0.04, 0.03])).round(2)
-    array([0.03, 0.06, 0.06])
-    """
+    """P-values adjusted for their number, by Holm's method."""
     order = np.argsort(p_values)
     factors = np.arange(len(p_values), 0, -1)
     adjusted = np.empty(len(p_values))

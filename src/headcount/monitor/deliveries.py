@@ -18,10 +18,16 @@ from headcount._support.files import toml_text
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, Verdicts
 from headcount.monitor.folder import Chunk, Rows, content_keys, value_hashes
-from headcount.tables.groups import MISSING, PERIODS, group_column, group_names, read_groups
-from headcount.tables.label_columns import ScoreColumns
 from headcount.tables.models import TableModel
 from headcount.tables.readers import TableFile, as_table
+from headcount.tables.roles import (
+    MISSING,
+    PERIODS,
+    ScoreColumns,
+    group_column,
+    group_names,
+    read_groups,
+)
 
 FORMAT = 1
 

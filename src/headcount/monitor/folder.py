@@ -32,12 +32,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from headcount._kernels.stratified_draws import GOLDEN, mix
+from headcount._kernels.draws import GOLDEN, mix
 from headcount._support.arrays import Bools, Floats, Ints
 from headcount._support.files import clear_parts, write_bytes
 from headcount._support.text import printable
 from headcount.errors import HeadcountError
-from headcount.estimates.diagnostics import BROKEN_LEVEL
+from headcount.estimates.assumption import BROKEN_LEVEL
 
 Ids = NDArray[np.uint64]
 

@@ -19,8 +19,8 @@ from scipy.stats import chi2
 from headcount._support.arrays import Floats
 from headcount._support.text import escaped, html_result, printable
 from headcount.monitor.deliveries import MonitorSpec
-from headcount.monitor.detector import Alarm, Detection, Restart, WatchedSeries, detect
 from headcount.monitor.folder import Chunk, ChunkSummary
+from headcount.monitor.series import Alarm, Detection, Restart, WatchedSeries, detect
 
 State = Literal["open", "acknowledged", "resolved", "rebased"]
 Start = dict[str, tuple[float, float, float]]

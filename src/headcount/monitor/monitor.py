@@ -28,7 +28,7 @@ from headcount.monitor.deliveries import Delivery, MonitorSpec, as_frame, read_d
 from headcount.monitor.folder import Chunk, ChunkSummary, MonitorFolder
 from headcount.monitor.history import Alert, History, MonitorStatus
 from headcount.monitor.reference import MonitorReference, read_reference
-from headcount.monitor.summaries import ChunkSummaries
+from headcount.monitor.series import ChunkSummaries
 from headcount.monitor.updates import Update, find_additions
 from headcount.tables.columns import check_order
 from headcount.tables.model_files import load_model, save_model

@@ -18,11 +18,16 @@ from headcount.errors import HeadcountError, warn
 from headcount.items.arrays import Scored, Verdicts
 from headcount.monitor.deliveries import LABEL, VERDICT, MonitorSpec, as_frame, class_codes
 from headcount.monitor.folder import Rows
-from headcount.tables.groups import PERIODS, group_names, only_date
-from headcount.tables.label_columns import find_score_columns, read_labelled
 from headcount.tables.model_files import load_model
 from headcount.tables.models import TableModel
 from headcount.tables.readers import TableFile, as_table
+from headcount.tables.roles import (
+    PERIODS,
+    find_score_columns,
+    group_names,
+    only_date,
+    read_labelled,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -130,11 +130,6 @@ class Bins:
     than bins, each value has its own bin. Categories (texts, booleans with missing values and
     categorical columns of a frame) have one bin each. A missing category counts as a
     category. All categories that are not in the training set share a bin.
-
-    >>> import numpy as np
-    >>> X = np.array([["red", 1.0], ["blue", 2.0], ["red", 3.0], ["red", 9.0]], dtype=object)
-    >>> Bins.learn(Training(X, np.array([0, 0, 1, 1]), 2), 2).codes(X)
-    array([[0, 3], [1, 3], [0, 4], [0, 4]], dtype=int32)
     """
 
     header: Header
@@ -445,12 +440,7 @@ class _ColumnCodes:
 
 
 def joint_codes(columns: NDArray[np.integer[Any]]) -> Ints:
-    """Number the joint patterns of a few columns of whole numbers, without gaps.
-
-    >>> import numpy as np
-    >>> joint_codes(np.array([[0, 2, 0, 2], [1, 0, 1, 3]]))
-    array([0, 1, 0, 2])
-    """
+    """Number the joint patterns of a few columns of whole numbers, without gaps."""
     numbers = np.zeros(columns.shape[1], np.int64)
     for column in columns:
         numbers = numbers * (int(column.max()) + 1) + column

@@ -310,11 +310,6 @@ def distances_to_sets(X: Array, weights: NDArray[np.float32]) -> NDArray[np.floa
     """Weighted sums of the Euclidean distances of each item to all others, for many weights.
 
     Each distance is measured once, in single precision.
-
-    >>> import numpy as np
-    >>> distances_to_sets(np.array([[0.0], [3.0]]), np.eye(2, dtype=np.float32))
-    array([[0., 3.],
-           [3., 0.]], dtype=float32)
     """
     # Centred, so that squares are small and little is lost when they are subtracted.
     items = (X - X.mean(axis=0)).astype(np.float32)

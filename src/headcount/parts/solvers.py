@@ -82,11 +82,6 @@ def roughness(n_classes: int, smoothness: float = 0.0, flatness: float = 0.0) ->
 
     p'Qp/2 = flatness/2 sum (p_{j+1} - p_j)^2 + smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2.
     Two classes have no bends, so smoothness has no effect on them.
-
-    >>> import numpy as np
-    >>> p = np.array([0.2, 0.5, 0.3])
-    >>> round(float(p @ roughness(3, smoothness=2.0) @ p / 2), 6)  # (0.2 - 1 + 0.3)^2
-    0.25
     """
     if not smoothness and not flatness:
         return np.zeros((n_classes, n_classes))
@@ -322,12 +317,7 @@ SOLUTIONS = ("least-squares", "clip", "project")
 
 
 def nearest_shares(points: Floats) -> Floats:
-    """Nearest points on the simplex, by Euclidean distance, of the rows of a table.
-
-    >>> nearest_shares(np.array([[0.9, 0.3, -0.2], [0.2, 0.3, 0.5]])).round(6)
-    array([[0.8, 0.2, 0. ],
-           [0.2, 0.3, 0.5]])
-    """
+    """Nearest points on the simplex, by Euclidean distance, of the rows of a table."""
     falling = -np.sort(-points, axis=1)
     numbers = np.arange(1, points.shape[1] + 1)
     excess = (np.cumsum(falling, axis=1) - 1) / numbers

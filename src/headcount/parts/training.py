@@ -376,13 +376,7 @@ class Header:
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Checked features (`headcount.items.check_features`), accessible by column.
-
-    >>> import numpy as np
-    >>> table = Features.of(np.array([["red", 1.5], ["blue", 2.0]], dtype=object))
-    >>> table.column(0).tolist(), table.column(1).tolist()
-    (['red', 'blue'], [1.5, 2.0])
-    """
+    """Checked features (`headcount.items.check_features`), accessible by column."""
 
     table: Any
     header: Header

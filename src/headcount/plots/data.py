@@ -252,12 +252,7 @@ def critical_difference(ranks: Mapping[str, float], difference: float) -> pl.Dat
 
 
 def rank_groups(ranks: Sequence[float] | Floats, difference: float) -> list[tuple[int, ...]]:
-    """Find the largest runs of two or more sorted ranks closer than a difference.
-
-    >>> from headcount.plots.data import rank_groups
-    >>> rank_groups([1.0, 1.5, 2.2, 4.0], difference=1.0)
-    [(0, 1), (1, 2)]
-    """
+    """Find the largest runs of two or more sorted ranks closer than a difference."""
     runs: list[tuple[int, ...]] = []
     end = 0
     for start in range(len(ranks)):

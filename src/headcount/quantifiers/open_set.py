@@ -11,9 +11,8 @@ from sklearn.base import clone
 from headcount._support.arrays import Bools, Ints
 from headcount._support.parameters import check_choice, check_count
 from headcount.errors import HeadcountError, warn
-from headcount.estimates.assumption import format_p_value
+from headcount.estimates.assumption import UNLIKE, format_p_value
 from headcount.estimates.conditioning import Prior
-from headcount.estimates.diagnostics import UNLIKE
 from headcount.estimates.estimate import Estimate
 from headcount.parts.aggregation import Model
 from headcount.parts.fitted import Fitted

@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 from headcount._support.arrays import Array, Floats
 from headcount._support.execution import base_seeds
 from headcount._support.text import Cell, Table, html_result
-from headcount.estimates.diagnostics import BROKEN_LEVEL
+from headcount.estimates.assumption import BROKEN_LEVEL
 from headcount.items.arrays import count_rows
 from headcount.learn.multicalibrated import MulticalibratedClassifier
 from headcount.quantifiers.adjusted import PCC

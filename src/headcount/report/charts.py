@@ -29,11 +29,7 @@ _MOST_GROUP_ROWS, _MOST_NARROW = 24, 20
 
 
 def tag(name: str, *children: str, **attributes: str | float) -> Markup:
-    """Element; text in it is escaped, elements are not.
-
-    >>> print(tag("text", "<b>", class_="label", x="50%"))
-    <text class="label" x="50%">&lt;b&gt;</text>
-    """
+    """Element; text in it is escaped, elements are not."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(_value(value))}"'
         for key, value in attributes.items()

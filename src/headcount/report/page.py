@@ -348,11 +348,7 @@ def asset(name: str) -> str:
 
 
 def script_json(value: Any) -> str:
-    r"""JSON that can stand inside a script element of a page.
-
-    >>> print(script_json({"class": "</script>"}))
-    {"class":"\u003c/script\u003e"}
-    """
+    r"""JSON that can stand inside a script element of a page."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.translate(_UNSAFE)
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincinv
 
-from headcount._kernels.stratified_draws import draw_items
+from headcount._kernels.draws import draw_items
 from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import (
     RandomState,

@@ -406,10 +406,6 @@ def is_supported(classifier: Any) -> bool:
     leaves the intercept free (lbfgs, newton-cg, newton-cholesky). ``C``, ``fit_intercept`` and
     ``tol`` may be set, and ``max_iter`` to 100 or more: with fewer, an early stop is wanted.
     Other parameters must have their defaults.
-
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> is_supported(LogisticRegression(C=10)), is_supported(LogisticRegression(max_iter=5))
-    (True, False)
     """
     if type(classifier) is not LogisticRegression:
         return False
@@ -436,17 +432,7 @@ def cross_fit(
     trains: Sequence[NDArray[np.intp]],
     sample_weight: Array | None = None,
 ) -> list[LogisticRegression | None]:
-    """Fit a supported classifier on all items, and on each of several training folds.
-
-    >>> import numpy as np
-    >>> from sklearn.datasets import make_classification
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = make_classification(random_state=0)
-    >>> trains = [np.arange(50, 100), np.arange(50)]
-    >>> models = cross_fit(LogisticRegression(), X, np.unique(y), y, trains)
-    >>> [model.coef_.shape for model in models]
-    [(1, 20), (1, 20), (1, 20)]
-    """
+    """Fit a supported classifier on all items, and on each of several training folds."""
     fitted = clone(classifier)
     X = validate_data(fitted, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
     check_classification_targets(classes)
@@ -485,15 +471,7 @@ def cross_fit(
 
 
 def stacked_posteriors(models: Sequence[Any], X: Any, classes: Array) -> Floats | None:
-    """Posteriors by several logistic regressions, whose coefficients are multiplied at once.
-
-    >>> from sklearn.datasets import make_classification
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = make_classification(random_state=0)
-    >>> models = [LogisticRegression(C=C).fit(X, y) for C in (0.1, 1.0)]
-    >>> stacked_posteriors(models, X, np.array([0, 1])).shape
-    (2, 100, 2)
-    """
+    """Posteriors by several logistic regressions, whose coefficients are multiplied at once."""
     if not all(_is_plain(model, classes) for model in models):
         return None
     # Of numbers that are not finite neither are the scores.

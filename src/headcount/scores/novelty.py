@@ -43,13 +43,6 @@ class NoveltyScorer(ItemScorer):
     Has the methods of a fitted `Scorer`. Its training items are the labelled ones, followed by
     the items of some classes once more, scored as if their class were not known. These stand
     for the further class. Together they weigh as much as a known class on average.
-
-    >>> from sklearn.datasets import load_digits
-    >>> from headcount.scores import Scorer
-    >>> X, y = load_digits(n_class=5, return_X_y=True)
-    >>> scorer = NoveltyScorer(Scorer(random_state=0)).fit(X[:300], y[:300])
-    >>> scorer.classes_.tolist(), scorer.posteriors(X[300:302]).shape
-    ([0, 1, 2, 3, 4, 'other'], (2, 6))
     """
 
     def __init__(

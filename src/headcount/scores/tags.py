@@ -27,17 +27,7 @@ _Rows = NDArray[np.intp] | slice
 
 
 def check_tags(y: Any) -> tuple[Array, Ints]:
-    """Check indicators of tags, one column per tag.
-
-    >>> import polars as pl
-    >>> tags, indicators = check_tags(pl.DataFrame({"new": [1, 0, 0, 1], "old": [0, 1, 1, 1]}))
-    Traceback (most recent call last):
-        ...
-    headcount.errors.HeadcountError: 3 of 4 items have the tag 'old': a tag needs at least ...
-    >>> tags, indicators = check_tags(pl.DataFrame({"new": [1, 0, 0, 1], "old": [0, 1, 1, 0]}))
-    >>> print(tags, indicators.tolist())
-    ['new' 'old'] [[1, 0], [0, 1], [0, 1], [1, 0]]
-    """
+    """Check indicators of tags, one column per tag."""
     frame = None if issparse(y) else as_narwhals(y, "y")
     try:
         values = as_numbers(y.toarray() if issparse(y) else y, "y")
@@ -79,14 +69,6 @@ class TagScorer:
     The first steps of a pipeline that need no labels, such as tf-idf, are fitted and applied
     once on all items and once per fold, not once per tag. They are fitted without labels, so a
     step must not use them if its ``fit`` does without.
-
-    >>> import numpy as np
-    >>> from headcount.scores import Scorer
-    >>> X = np.random.default_rng(0).normal(size=(200, 3))
-    >>> y = (X > [0.5, 0.0, 1.0]).astype(int)
-    >>> scorer = TagScorer(Scorer(random_state=0)).fit(X, y, range(3))
-    >>> [scored.posteriors.shape for scored in scorer.score(X[:5])]
-    [(5, 2), (5, 2), (5, 2)]
     """
 
     def __init__(self, scorer: Scorer) -> None:

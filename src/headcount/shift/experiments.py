@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from headcount._kernels.stratified_draws import draw_items
+from headcount._kernels.draws import draw_items
 from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import RandomState, base_seeds, each_range, stream_seeds
 from headcount._support.parameters import check_count, check_flag, check_fraction

@@ -20,8 +20,8 @@ from headcount.accuracy.estimates import AccuracyEstimate, HistoryAccuracy
 from headcount.accuracy.history import usual_accuracy
 from headcount.accuracy.metrics import METRIC_NAMES, realised
 from headcount.errors import HeadcountError
+from headcount.estimates.assumption import BROKEN_LEVEL
 from headcount.estimates.backtest import TooFewGroupsError
-from headcount.estimates.diagnostics import BROKEN_LEVEL
 from headcount.estimates.estimates import Estimates
 from headcount.estimates.history import POSTERIORS, PRIOR_SHIFT
 from headcount.items.arrays import Scored, Verdicts
@@ -54,16 +54,6 @@ from headcount.report.page import (
 )
 from headcount.tables.analysis import Result
 from headcount.tables.backtests import find_groups, no_groups
-from headcount.tables.groups import Groups, Options
-from headcount.tables.label_columns import (
-    LabelledItems,
-    ScoreColumns,
-    find_score_columns,
-    has_score_columns,
-    match_labels,
-    read_labelled,
-    read_true_labels,
-)
 from headcount.tables.pages import (
     ADVICE,
     MANY_CLASSES,
@@ -76,6 +66,17 @@ from headcount.tables.pages import (
     written_level,
 )
 from headcount.tables.readers import TableFile
+from headcount.tables.roles import (
+    Groups,
+    LabelledItems,
+    Options,
+    ScoreColumns,
+    find_score_columns,
+    has_score_columns,
+    match_labels,
+    read_labelled,
+    read_true_labels,
+)
 from headcount.tables.words import MARK, plain, printed_groups, range_of_groups, words
 
 
@@ -293,18 +294,6 @@ def analyse_accuracy(
     """Estimate how well a model does on a table of unlabelled items, and in its groups.
 
     Estimates follow what held in labelled groups of the reference, if it has any.
-
-    >>> import numpy as np
-    >>> import polars as pl
-    >>> from headcount.tables.accuracy import analyse_accuracy
-    >>> def scored(n, share, seed):
-    ...     rng = np.random.default_rng(seed)
-    ...     late = rng.random(n) < share
-    ...     yes = rng.beta(1 + 3 * late, 1 + 3 * ~late)
-    ...     return pl.DataFrame({"yes": yes, "late": np.where(late, "yes", "no")})
-    >>> known, new = scored(600, 0.3, 0), scored(400, 0.6, 1).drop("late")
-    >>> print(analyse_accuracy(new, reference=known, target="late", method="CBPE"))
-    CBPE: accuracy on these 400 items 0...
     """
     options = Options(
         by=by,

@@ -17,8 +17,8 @@ from headcount._support.arrays import Array, Floats
 from headcount._support.files import check_writable
 from headcount._support.text import Cell, Table, printable
 from headcount.errors import HeadcountError
+from headcount.estimates.assumption import BROKEN_LEVEL
 from headcount.estimates.changes import Changes
-from headcount.estimates.diagnostics import BROKEN_LEVEL
 from headcount.estimates.estimate import Estimate
 from headcount.estimates.estimates import Estimates
 from headcount.estimates.history import HistoryEstimate

@@ -40,10 +40,17 @@ from headcount.report.page import (
 )
 from headcount.scores.scorer import Scorer
 from headcount.tables.columns import find_date_form, without_marks
-from headcount.tables.groups import MISSING, PERIODS, Options, group_names, order_names
-from headcount.tables.label_columns import LabelledItems, read_labelled
 from headcount.tables.models import ScoreModel, TableModel, fit_score_model, fit_table_model
 from headcount.tables.pages import MOST_PANELS, plain_notes, written_level
+from headcount.tables.roles import (
+    MISSING,
+    PERIODS,
+    LabelledItems,
+    Options,
+    group_names,
+    order_names,
+    read_labelled,
+)
 from headcount.tables.words import plain, words
 
 # What the estimates of a page are compared with.

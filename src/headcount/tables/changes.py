@@ -14,10 +14,9 @@ from headcount._support.arrays import Ints
 from headcount._support.parameters import check_count
 from headcount.estimates.changes import Changes, find_changes
 from headcount.tables.columns import without_marks
-from headcount.tables.groups import Options
-from headcount.tables.label_columns import LabelledItems, read_labelled
 from headcount.tables.preparation import Tally, prepare
 from headcount.tables.readers import TableFile
+from headcount.tables.roles import LabelledItems, Options, read_labelled
 
 # New rows that are compared. More show changes that are too small to matter.
 _MOST_ROWS = 100_000

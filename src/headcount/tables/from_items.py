@@ -39,10 +39,10 @@ from headcount.samples.samples import Samples
 from headcount.scores.scorer import ItemScorer, ScoredPool
 from headcount.tables.analysis import Analysis, ScoreHistogram, Slice, p_value_of
 from headcount.tables.columns import ORDERS, find_date_form, without_marks
-from headcount.tables.groups import MISSING, Groups, Options, group_names, order_names
 from headcount.tables.models import ScoreModel, TableModel
 from headcount.tables.preparation import Tally
 from headcount.tables.readers import TableFile
+from headcount.tables.roles import MISSING, Groups, Options, group_names, order_names
 from headcount.tables.words import method_facts, plain
 
 # Bins of the posteriors of a class.

@@ -30,10 +30,17 @@ from headcount.tables.from_items import (
     empty_statistics,
     summarise_table,
 )
-from headcount.tables.groups import MISSING, MOST_GROUPS, Groups, Options, too_many_groups
-from headcount.tables.label_columns import (
+from headcount.tables.model_files import load_model
+from headcount.tables.models import ScoreModel, TableModel, fit_score_model, fit_table_model
+from headcount.tables.preparation import Tally
+from headcount.tables.readers import TableFile, batch_rows
+from headcount.tables.roles import (
+    MISSING,
+    MOST_GROUPS,
     FewLabels,
+    Groups,
     LabelledItems,
+    Options,
     leak_note,
     match_labels,
     read_clusters,
@@ -43,11 +50,8 @@ from headcount.tables.label_columns import (
     read_weights,
     split_by_label,
     tag_columns,
+    too_many_groups,
 )
-from headcount.tables.model_files import load_model
-from headcount.tables.models import ScoreModel, TableModel, fit_score_model, fit_table_model
-from headcount.tables.preparation import Tally
-from headcount.tables.readers import TableFile, batch_rows
 from headcount.tables.tags import TagAnalysis, analyse_tags
 from headcount.tables.words import add_counts, by_treatment
 

@@ -24,8 +24,8 @@ from headcount.report.page import (
     warnings_link,
     warnings_section,
 )
-from headcount.tables.groups import MISSING
 from headcount.tables.pages import MOST_PANELS, plain_notes, written_level
+from headcount.tables.roles import MISSING
 from headcount.tables.words import plain, words
 
 if TYPE_CHECKING:

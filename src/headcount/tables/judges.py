@@ -22,10 +22,9 @@ from headcount.estimates.labels.judge_result import JudgeResult
 from headcount.metrics.agreement import Bias, judge_bias
 from headcount.report.page import Page, now
 from headcount.tables.eval_logs import read_eval_log
-from headcount.tables.groups import MISSING, Options
 from headcount.tables.judge_page import judge_page
-from headcount.tables.label_columns import stripped
 from headcount.tables.readers import TableFile, frame_table
+from headcount.tables.roles import MISSING, Options, stripped
 
 # Disagreements and next labels that a result lists.
 _MOST_LISTED, _NEXT = 200, 100
@@ -564,11 +563,6 @@ def next_labels(items: Ints, labelled: Ints, outcomes: Floats, n: int) -> Ints:
 
     ``items`` and ``labelled`` (G, V) are numbers of items, ``outcomes`` (G, V, K) sums of the
     labels. One label after the other goes where it lowers the sum of variances most.
-
-    >>> import numpy as np
-    >>> items, labelled = np.array([[900, 100]]), np.array([[20, 20]])
-    >>> next_labels(items, labelled, np.array([[[10, 10], [1, 19]]]), 10)
-    array([[10,  0]])
     """
     K = outcomes.shape[-1]
     overall = outcomes.sum(axis=(0, 1)) + 1.0
@@ -636,10 +630,6 @@ def cost_plan(
 
     ``variance`` is that of the gold labels, ``left`` the part of it that verdicts do not
     explain. The variance of the estimate is ``left / n_gold + (variance - left) / n_items``.
-
-    >>> plan = cost_plan(0.21, 0.07, 0.03, judge_price=0.01, human_price=1.0)
-    >>> plan.n_items, plan.n_gold, plan.n_alone
-    (4823, 342, 897)
     """
     level = check_fraction("level", level)
     for name, value in (

@@ -30,9 +30,9 @@ from headcount.quantifiers.registry import method as find_method
 from headcount.scores.calibration import CALIBRATIONS
 from headcount.scores.folds import calling
 from headcount.scores.scorer import Scorer
-from headcount.tables.label_columns import LabelledItems, ScoreColumns, find_score_columns
 from headcount.tables.preparation import Preparation, Tally, prepare, prepared_batches
 from headcount.tables.readers import TableFile
+from headcount.tables.roles import LabelledItems, ScoreColumns, find_score_columns
 
 # Rows of posteriors of two classes that are read at a time, if they are not kept. Cells of more
 # classes take memory for each row.
@@ -377,16 +377,7 @@ _MOST_ORDERS, _MOST_AS_GOOD = 2000, 0.2
 
 
 def are_ordered(classes: NDArray[np.generic], posteriors: Floats, codes: Ints) -> bool:
-    """True if classes are numbers, and the classifier confuses those that are near each other.
-
-    >>> import numpy as np
-    >>> codes = np.arange(300) % 3
-    >>> near = np.array([[0.6, 0.3, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]])
-    >>> are_ordered(np.array([1, 2, 3]), near[codes], codes)
-    True
-    >>> are_ordered(np.array([1, 2, 3]), near[codes][:, [1, 0, 2]], (codes + 1) % 3)
-    False
-    """
+    """True if classes are numbers, and the classifier confuses those that are near."""
     K = len(classes)
     if K < 3 or classes.dtype.kind not in "iuf":
         return False

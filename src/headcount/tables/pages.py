@@ -11,7 +11,7 @@ import numpy as np
 from markupsafe import Markup
 
 from headcount._support.text import Cell, Table, chance, percent
-from headcount.estimates.diagnostics import BROKEN_LEVEL, UNLIKE
+from headcount.estimates.assumption import BROKEN_LEVEL, UNLIKE
 from headcount.estimates.history import MEANINGS, HistoryEstimate
 from headcount.report.charts import (
     Row,
@@ -88,9 +88,6 @@ def answer(
     """Answer to the question whether the new items look like the labelled ones.
 
     All items and each group have a p-value, and True if they do not look like them.
-
-    >>> answer((0.4, False), [(0.3, False), (0.001, True)], "the shares")
-    'Together yes, but 1 of 2 groups does not'
     """
     p_value, is_broken = overall
     n_tested = sum(p is not None for p, _ in groups)
@@ -145,10 +142,6 @@ def grouped_notes(texts_of: Iterable[tuple[Any, Sequence[str]]], n_all: int) -> 
 
     Warnings that differ in their numbers only are one. Those that report a violated
     assumption are left out, as pages show them in their own way.
-
-    >>> few = "The sample has {} items."
-    >>> grouped_notes([("a", [few.format(3)]), ("b", [few.format(5)]), ("c", [])], 3)
-    [Note(about='a, b', text='The sample has 3 items. (This is about a.)')]
     """
     alike: dict[str, list[tuple[str, str]]] = {}
     for name, texts in texts_of:

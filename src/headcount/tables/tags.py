@@ -29,17 +29,17 @@ from headcount.tables.analysis import (
 from headcount.tables.backtests import learn_history
 from headcount.tables.columns import parse_texts
 from headcount.tables.from_items import analyse_items
-from headcount.tables.groups import Options
-from headcount.tables.label_columns import (
-    LabelledItems,
-    read_clusters,
-    read_weights,
-    stripped,
-)
 from headcount.tables.models import NamedMethod, TableModel, make_classifier
 from headcount.tables.pages import tag_page
 from headcount.tables.preparation import Preparation, Tally, prepare, prepared_batches
 from headcount.tables.readers import TableFile, frame_table
+from headcount.tables.roles import (
+    LabelledItems,
+    Options,
+    read_clusters,
+    read_weights,
+    stripped,
+)
 from headcount.tables.words import MARK, printed_groups
 
 if TYPE_CHECKING:

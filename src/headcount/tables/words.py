@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from headcount._support.text import chance, percent
-from headcount.estimates.diagnostics import BROKEN_LEVEL, WEAK_LEVEL
+from headcount.estimates.assumption import BROKEN_LEVEL, WEAK_LEVEL
 from headcount.estimates.history import MEANINGS, POSTERIORS, PRIOR_SHIFT, HistoryEstimate
 from headcount.quantifiers.base import Quantifier
 from headcount.scores.scorer import Scorer
-from headcount.tables.groups import MISSING
 from headcount.tables.preparation import Tally
+from headcount.tables.roles import MISSING
 
 if TYPE_CHECKING:
     from headcount.tables.analysis import Analysis, Slice

@@ -16,9 +16,9 @@ from headcount.items.arrays import dense_if_narrow
 from headcount.samples.samples import Samples
 from headcount.shift.experiments import ShiftedSamples
 from headcount.shift.shift_protocols import ConceptShift
-from headcount.tables.label_columns import header_rows, read_labels, stripped
 from headcount.tables.preparation import Preparation, prepare
 from headcount.tables.readers import open_table
+from headcount.tables.roles import header_rows, read_labels, stripped
 from headcount_studies.engine.spec import Spec
 
 if TYPE_CHECKING:

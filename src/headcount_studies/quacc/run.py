@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from headcount.accuracy.base import Predictor
-from headcount.accuracy.metrics import METRICS
-from headcount.accuracy.model_outputs import FittedClassifier, Reference
+from headcount.accuracy.metrics import METRICS, FittedClassifier, Reference
 from headcount.accuracy.quacc import QuAcc
 from headcount.accuracy.search import held_out_rows, try_settings
 from headcount.errors import HeadcountError

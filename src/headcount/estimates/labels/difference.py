@@ -30,16 +30,7 @@ from headcount.estimates.labels.sample import LabelSample
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """Difference estimate of D means, with intervals at any level.
-
-    >>> import numpy as np
-    >>> sample = LabelSample.simple(np.arange(100), 10_000)
-    >>> nothing_seen = np.zeros((100, 1))
-    >>> found = Difference.of(sample, nothing_seen, np.array([0.02]), np.ones((100, 1)))
-    >>> low, high = found.ends(0.95)
-    >>> high.round(3)  # 0.02 + 3 / 100
-    array([0.05])
-    """
+    """Difference estimate of D means, with intervals at any level."""
 
     centre: Floats
     covariance: Floats
@@ -121,11 +112,6 @@ def squared_reach(seen: Floats, asymmetry: Floats, unit: Floats, level: float) -
     ``seen`` is the squared distance for the errors seen, ``asymmetry`` the third moment of
     the errors over their second, positive if large ones are on this side; NaN leaves all
     of the room.
-
-    >>> import numpy as np
-    >>> none, unit = np.zeros(1), np.array([0.01])
-    >>> np.sqrt(squared_reach(none, none, unit, 0.95)).round(3)  # 3 / 100
-    array([0.03])
     """
     room = (np.log1p(-level) * unit) ** 2
     fraction = np.clip(asymmetry / np.where(unit > 0, unit, 1.0), 0.0, 1.0)
@@ -162,14 +148,7 @@ def on_simplex(centre: Floats) -> Floats:
 
 
 def share_ends(estimate: ShareEstimator, n_items: int, level: float) -> tuple[Floats, Floats]:
-    """Ends of intervals for shares, from 0 to 1.
-
-    >>> import numpy as np
-    >>> centre, nothing = np.array([-0.01, 1.01]), np.zeros(2)
-    >>> outside = Difference(centre, np.eye(2) * 1e-4, 99, *[nothing] * 4)
-    >>> [end.round(2).tolist() for end in share_ends(outside, 1000, 0.95)]
-    [[0.0, 0.98], [0.02, 1.0]]
-    """
+    """Ends of intervals for shares, from 0 to 1."""
     low, high = estimate.ends(level)
     # Around the nearest share that is possible.
     outside = np.clip(estimate.centre, 0, 1) - estimate.centre
@@ -177,12 +156,7 @@ def share_ends(estimate: ShareEstimator, n_items: int, level: float) -> tuple[Fl
 
 
 def corrected(posteriors: Floats, prior: Floats, shares: Floats) -> Floats:
-    """Posteriors reweighted from the training shares to other shares.
-
-    >>> import numpy as np
-    >>> corrected(np.array([[0.5, 0.5]]), np.array([0.5, 0.5]), np.array([0.9, 0.1]))
-    array([[0.9, 0.1]])
-    """
+    """Posteriors reweighted from the training shares to other shares."""
     weighted = posteriors * (shares / prior)
     total = weighted.sum(axis=1, keepdims=True)
     weighted /= np.where(total > 0, total, 1.0)
@@ -203,11 +177,6 @@ def correlation_weight(class_means: Floats, shares: Floats, variances: Floats) -
     From 0 (posteriors are of no use) to 1, and the same for all classes, so that shares sum to
     1. ``class_means`` (K, K) are mean posteriors of training items by true class,
     ``shares`` those of the pool, ``variances`` those of its posteriors.
-
-    >>> import numpy as np
-    >>> means, shares = np.array([[0.8, 0.2], [0.2, 0.8]]), np.array([0.5, 0.5])
-    >>> round(correlation_weight(means, shares, np.array([0.16, 0.16])), 2)
-    0.94
     """
     together = float(shares @ (np.diag(class_means) - shares @ class_means))
     total = float(variances.sum())
@@ -224,10 +193,6 @@ def clopper_pearson(counts: Array, n: int | Floats, level: float) -> tuple[Float
     """Exact interval for the shares behind binomial counts.
 
     Counts and their totals may be those of weighted items, and thus no whole numbers.
-
-    >>> import numpy as np
-    >>> [end.round(3).tolist() for end in clopper_pearson(np.array([0, 10]), 20, 0.95)]
-    [[0.0, 0.272], [0.168, 0.728]]
     """
     tail = (1 - level) / 2
     low = special.betaincinv(np.maximum(counts, 1e-9), n - counts + 1.0, tail)
@@ -238,12 +203,7 @@ def clopper_pearson(counts: Array, n: int | Floats, level: float) -> tuple[Float
 def hypergeometric_ends(
     counts: Ints, n: int, n_pool: int, level: float
 ) -> tuple[Floats, Floats]:
-    """Exact interval for shares of a pool of which n items were drawn without replacement.
-
-    >>> import numpy as np
-    >>> [end.tolist() for end in hypergeometric_ends(np.array([0, 5]), 50, 100, 0.95)]
-    [[0.0, 0.05], [0.05, 0.18]]
-    """
+    """Exact interval for shares of a pool of which n items were drawn without replacement."""
     tail = (1 - level) / 2
     least, most = counts.astype(np.int64), n_pool - n + counts.astype(np.int64)
 
@@ -280,12 +240,6 @@ def betting_ends(
 
     ``values`` are the numbers in the order of drawing. ``variance`` is the one that is
     expected before any is seen; it affects the width only.
-
-    >>> import numpy as np
-    >>> values = np.random.default_rng(0).normal(0.5, 0.05, 300)
-    >>> low, high = betting_ends(values, 10_000, 0.0025, 0.95)
-    >>> low < 0.5 < high, round(high - low, 2)
-    (True, 0.02)
     """
     n = len(values)
     before = np.concatenate([[0.0], np.cumsum(values)[:-1]])
@@ -367,19 +321,7 @@ _N_SHARES, _LARGEST_BET, _PRIOR = 1000, 0.5, 2.0
 
 @dataclass(frozen=True, eq=False)
 class ConfidenceSequence:
-    """Shares among items of which some were labelled, one after the other, at random.
-
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> truth = (rng.random(2000) < 0.3).astype(float)
-    >>> verdicts = np.where(rng.random(2000) < 0.1, 1 - truth, truth).astype(int)
-    >>> rows = rng.permutation(2000)[:300]
-    >>> outcomes = np.column_stack([1 - truth, truth])[rows]
-    >>> found = ConfidenceSequence.of(outcomes, verdicts[rows], np.bincount(verdicts))
-    >>> low, high = found.ends(0.95)
-    >>> bool(low[1] < truth.mean() < high[1]), float((high - low)[1].round(2))
-    (True, 0.11)
-    """
+    """Shares among items of which some were labelled, one after the other, at random."""
 
     centre: Floats
     capital: Floats

@@ -104,20 +104,6 @@ class LabelledEstimate(Estimate):
 
     The labels make it valid under any shift, if their rows were drawn at random. The scores of
     the other items make its intervals shorter.
-
-    >>> import numpy as np
-    >>> from sklearn.datasets import make_classification
-    >>> import headcount as hc
-    >>> X, y = make_classification(5000, class_sep=2, random_state=0)
-    >>> q = hc.SLD(random_state=0).fit(X[:1000], y[:1000])
-    >>> rows = np.random.default_rng(0).choice(4000, 200, replace=False)
-    >>> estimate = q.estimate(X[1000:], labelled=(rows, y[1000:][rows]))
-    >>> estimate
-    200 labels and SLD: shares among 4,000 items, with 95% intervals
-    class  share   from     to  items  prior shift
-    0      49.7%  48.2%  51.1%  1,987        50.2%
-    1      50.3%  48.9%  51.8%  2,013        49.8%
-    The labels agree with the estimate under prior shift (p = 0.54).
     """
 
     n_labels: int = field(kw_only=True)

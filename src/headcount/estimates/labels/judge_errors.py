@@ -22,14 +22,7 @@ _SINGULAR = 1e10
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Verdicts on items whose true class is known.
-
-    >>> import numpy as np
-    >>> calibration = Calibration.of(np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 1, 0]), 2, 2)
-    >>> calibration.rates.round(2)
-    array([[0.5 , 0.5 ],
-           [0.33, 0.67]])
-    """
+    """Verdicts on items whose true class is known."""
 
     counts: Floats
     sizes: Floats
@@ -84,17 +77,7 @@ class Calibration:
 
 @dataclass(frozen=True, eq=False)
 class RateEstimate:
-    """Shares of the classes among items with verdicts, from the rates of a calibration set.
-
-    >>> import numpy as np
-    >>> counts = np.array([[85.0, 15.0], [10.0, 90.0]])
-    >>> calibration = Calibration(counts, np.array([100.0, 100.0]))
-    >>> found = RateEstimate.of(calibration, np.array([0.70, 0.30]), 1000)
-    >>> found.centre.round(3)  # (0.30 - 0.15) / (0.90 - 0.15)
-    array([0.8, 0.2])
-    >>> [end[1].round(2).item() for end in found.ends(0.95)]
-    [0.11, 0.28]
-    """
+    """Shares of the classes among items with verdicts, from the rates of a calibration set."""
 
     calibration: Calibration
     seen: Floats

@@ -73,17 +73,6 @@ def correct_verdicts(
     the default for gold labels of more than ten numbers, the mean of the gold labels is
     estimated, on a scale whose ends are by default those of the labels. `order` is the order in
     which gold labels were taken, at random; intervals are then valid however often one looks.
-
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> truth = np.where(rng.random(2000) < 0.2, "bad", "ok")
-    >>> wrong = rng.random(2000) < np.where(truth == "bad", 0.1, 0.15)
-    >>> verdicts = np.where(wrong, np.where(truth == "bad", "ok", "bad"), truth)
-    >>> gold = np.where(np.arange(2000) % 10 == 0, truth, "")
-    >>> result = correct_verdicts(verdicts, gold)
-    >>> low, high = result.groups[0].interval()["bad"]
-    >>> low < 0.2 < high
-    True
     """
     check_choice("estimand", estimand, ("realised", "expected"))
     if mean is None:
@@ -682,12 +671,7 @@ _MOST_CLASSES = 50
 
 @dataclass(frozen=True, eq=False)
 class VerdictKinds:
-    """Kinds of verdicts.
-
-    >>> kinds = VerdictKinds.of(["ok", "bad", "ok"])
-    >>> kinds.names, kinds.codes(["bad", "ok"], "verdicts").tolist()
-    (('bad', 'ok'), [0, 1])
-    """
+    """Kinds of verdicts."""
 
     names: tuple[Any, ...]
     edges: Floats | None
@@ -731,9 +715,6 @@ def gold_codes(gold: Any, name: str, classes: Array | None = None) -> tuple[Arra
 
     None, NaN and empty texts are missing labels. The classes are by default those found,
     sorted.
-
-    >>> gold_codes(["yes", None, "no", ""], "gold")[1]
-    array([ 1, -1,  0, -1])
     """
     column = plain_column(gold, name)
     values = column.astype(object)

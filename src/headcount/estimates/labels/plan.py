@@ -44,11 +44,6 @@ def cut_by_uncertainty(
 
     Fewer strata than wanted result if there are few items. ``importance`` are weights of
     the classes; equal by default.
-
-    >>> import numpy as np
-    >>> positive = np.array([0.01, 0.99, 0.02, 0.5, 0.45, 0.6])
-    >>> cut_by_uncertainty(np.column_stack([1 - positive, positive]), 2)
-    array([0, 0, 0, 1, 1, 0])
     """
     spread = uncertainty(posteriors, importance)
     order = np.argsort(spread, kind="stable")
@@ -66,12 +61,6 @@ def allocate(sizes: Ints, variances: Floats, n: int, unseen: float) -> Ints:
 
     ``variances`` are those of the residuals, ``unseen`` is n times the variance that is
     added for errors that no label shows.
-
-    >>> import numpy as np
-    >>> allocate(np.array([900, 100]), np.array([0.01, 0.25]), 50, 0.0)
-    array([32, 18])
-    >>> allocate(np.array([900, 100]), np.array([0.01, 0.25]), 50, 9.4)
-    array([43,  7])
     """
     ideal = sizes * np.sqrt(variances + unseen / n)
     least = np.minimum(_LEAST, sizes)
@@ -545,10 +534,6 @@ def pool_key(n_items: int, posteriors: Floats | None) -> str:
     """Key of a pool: its size and two means of its scores that depend on their order.
 
     The scores are those before any correction; None leaves the means out.
-
-    >>> import numpy as np
-    >>> pool_key(2, np.array([[0.2, 0.8], [0.6, 0.4]]))
-    '2:0.830557:1.022222'
     """
     if posteriors is None:
         return str(n_items)

@@ -74,15 +74,6 @@ class PoolPosteriors:
     """Posteriors of the items of a pool, corrected to estimated shares.
 
     No label of the pool is used for them, so that estimates stay unbiased.
-
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> codes = np.repeat([0, 1], 500)
-    >>> positive = 1 / (1 + np.exp(1 - rng.normal(2 * codes)))
-    >>> training = Training(np.column_stack([1 - positive, positive]), codes, 2)
-    >>> pool = PoolPosteriors.of(training.items[:600], training, np.array([0.8, 0.2]))
-    >>> round(pool.factor, 1)
-    1.0
     """
 
     values: Floats
@@ -164,22 +155,7 @@ class MetricEnds(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LabelledTable:
-    """Shares of a pool by true and predicted class, from labels of some items.
-
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> positive = rng.random(2000)
-    >>> truth = (rng.random(2000) < positive).astype(int)
-    >>> posteriors = np.column_stack([1 - positive, positive])
-    >>> pool = PoolPosteriors(posteriors, 1.0)
-    >>> rows = rng.choice(2000, 200, replace=False)
-    >>> sample = LabelSample.simple(rows, 2000)
-    >>> right = (positive > 0.5).astype(int)
-    >>> found = LabelledTable.of(pool, right, sample, truth[rows])
-    >>> value, low, high = found.metric(np.trace)
-    >>> low < (right == truth).mean() < high
-    np.True_
-    """
+    """Shares of a pool by true and predicted class, from labels of some items."""
 
     table: Floats
     pool: PoolPosteriors

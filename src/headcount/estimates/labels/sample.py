@@ -16,10 +16,6 @@ def weighted_rows(weights: Floats, size: int) -> Ints:
     """Rows in proportion to their weights, by systematic selection.
 
     An item with much weight is repeated.
-
-    >>> import numpy as np
-    >>> weighted_rows(np.array([1.0, 3.0]), 8)
-    array([0, 0, 1, 1, 1, 1, 1, 1])
     """
     edges = np.cumsum(weights)
     places = (np.arange(size) + 0.5) / size * edges[-1]
@@ -33,10 +29,6 @@ def effective_size(
 
     The effect of clusters is estimated from ``values``, scores of the items; None takes
     items of a cluster as all alike.
-
-    >>> import numpy as np
-    >>> effective_size(4, None, np.array([0, 0, 1, 1]), None)
-    2.0
     """
     mass = np.ones(n_items) if weights is None else weights
     size = float(mass.sum() ** 2 / (mass**2).sum())
@@ -89,14 +81,7 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LabelSample:
-    """Labelled rows of a pool and their weights.
-
-    >>> import numpy as np
-    >>> sample = LabelSample.simple(np.arange(50), 1000)
-    >>> spread = sample.spread(np.repeat([[1.0], [0.0]], [10, 40], axis=0))
-    >>> float(spread.mean[0]), spread.df
-    (0.2, 49)
-    """
+    """Labelled rows of a pool and their weights."""
 
     rows: Ints
     weights: Floats
@@ -199,11 +184,6 @@ def cluster_effect(values: Floats, clusters: Ints, weights: Floats | None) -> Fl
     """Design effect of clusters on the mean of all values.
 
     Variance of the mean over its variance without clusters, at least 1.
-
-    >>> import numpy as np
-    >>> values = np.repeat(np.random.default_rng(0).random(400), 5)[:, None]
-    >>> float(cluster_effect(values, np.repeat(np.arange(400), 5), None)[0].round(1))
-    5.0
     """
     mass = np.ones(len(values)) if weights is None else weights
     deviations = mass[:, None] * (values - mass @ values / mass.sum())

@@ -20,7 +20,7 @@ from headcount._kernels.accumulation import (
     logit_cells,
     ratio_bins,
 )
-from headcount._kernels.stratified_draws import GOLDEN, mix
+from headcount._kernels.draws import GOLDEN, mix
 from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError

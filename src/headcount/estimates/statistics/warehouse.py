@@ -40,22 +40,7 @@ def cells_query(
     *,
     of_first_class: bool = False,
 ) -> str:
-    """Query that counts scores of two classes in cells.
-
-    >>> print(cells_query("duckdb", "scored", "spam", ["month"]))
-    select "month",
-      least(greatest(cast(floor((ln(p / (1 - p)) + 15) * 1024 / 30) as integer), 0), 1023)
-        as cell,
-      count(*) as items,
-      sum(s) as total
-    from (
-      select "month", cast("spam" as double) as s,
-        least(greatest(cast("spam" as double), 1e-9), 1 - 1e-9) as p
-      from scored
-    ) as scores
-    where s is not null
-    group by "month", 2
-    """
+    """Query that counts scores of two classes in cells."""
     check_choice("dialect", dialect, DIALECTS)
     quote = _QUOTES.get(dialect, '"')
     if any(quote in name for name in (score, *by)):

@@ -138,11 +138,7 @@ class TrainingSettings:
 
 
 def check_budget(budget: Any) -> float | None:
-    """Budget in seconds.
-
-    >>> check_budget("10min")
-    600.0
-    """
+    """Budget in seconds."""
     if budget is None:
         return None
     if isinstance(budget, str):
