@@ -78,7 +78,7 @@ class Estimates(Mapping[Hashable, AnyEstimate]):
     def __len__(self) -> int:
         return len(self.names)
 
-    @property
+    @cached_property
     def names(self) -> tuple[Hashable, ...]:
         """Names in their order."""
         return tuple(self._estimates)
@@ -87,22 +87,22 @@ class Estimates(Mapping[Hashable, AnyEstimate]):
     def _first(self) -> Any:
         return self[self.names[0]]
 
-    @property
+    @cached_property
     def quantity(self) -> str:
         """Estimated quantity: "shares", or a metric."""
         return str(self._first.quantity)
 
-    @property
+    @cached_property
     def method(self) -> str:
         """Name of the method of the first estimate."""
         return str(self._first.method)
 
-    @property
+    @cached_property
     def classes(self) -> Array:
         """Classes of the first estimate."""
         return np.asarray(self._first.classes)
 
-    @property
+    @cached_property
     def sizes(self) -> Ints:
         """Number of items of each."""
         estimates: Sequence[Any] = self.to_list()
@@ -385,31 +385,8 @@ class ConditionedEstimates(Estimates):
     def __init__(self, answered: GroupAnswers) -> None:
         self.answered = answered
         self._places = {name: place for place, name in enumerate(answered.names)}
-
-    @property
-    def names(self) -> tuple[Hashable, ...]:
-        """Names of the groups."""
-        return self.answered.names
-
-    @property
-    def quantity(self) -> str:
-        """Estimated quantity."""
-        return "shares"
-
-    @property
-    def method(self) -> str:
-        """Name of the method."""
-        return self.answered.method
-
-    @property
-    def classes(self) -> Array:
-        """The classes."""
-        return self.answered.classes
-
-    @property
-    def sizes(self) -> Ints:
-        """Number of items of each group."""
-        return self.answered.sizes
+        self.names, self.sizes = answered.names, answered.sizes
+        self.quantity, self.method, self.classes = "shares", answered.method, answered.classes
 
     @property
     def raw(self) -> Floats:

@@ -121,15 +121,13 @@ def evaluate(
     SLD     0.0322*
     """
     measures = check_measures(metrics, intervals=True)
-    of_intervals = [measure.name for measure in measures if measure.of_intervals]
     check_choice("on_error", on_error, ("raise", "leave out"))
-    if isinstance(samples, ShiftedSamples):
-        methods = _named(quantifiers, fitted=False)
-        collected = _collect_shifted(
-            methods, X, samples, measures, on_error == "raise", progress
-        )
-        return _assembled(methods, samples.classes, collected, measures)
-    methods = _named(quantifiers)
+    shifted = isinstance(samples, ShiftedSamples)
+    methods = _named(quantifiers, fitted=not shifted)
+    collected = _Collected(methods, measures, stop=on_error == "raise")
+    if shifted:
+        _collect_shifted(collected, X, samples, progress)
+        return collected.assembled(samples.classes)
     classes = _common_classes(methods)
     pool = X if isinstance(X, ScoredPool | Scored | Verdicts) else ScoredPool(X)
     # Quantifiers of other packages do not accept a ScoredPool.
@@ -139,7 +137,6 @@ def evaluate(
     if codes is not None:
         check_lengths("X", n_pool, codes)
 
-    collected = _Collected(methods, stop=on_error == "raise")
     priors = {name: _prior(quantifier, len(classes)) for name, quantifier in methods.items()}
     with_items = {
         name: _with_items(quantifier, pool, items) for name, quantifier in methods.items()
@@ -154,26 +151,23 @@ def evaluate(
         working = collected.working()
         for name in track(working, len(working), "Evaluating", show=progress):
             with collected.attempt(name):
-                estimates[name] = _estimated(name, *with_items[name], batch, len(classes))
-                with naming_method(name):
-                    measured = interval_errors(*with_items[name], batch, true, of_intervals)
-                    measured |= errors_by_metric(*with_items[name], batch, true, measures)
-                collected.measure(name, measured)
+                estimates[name] = collected.estimated(name, *with_items[name], batch, true)
         collected.add(batch.sizes, true, estimates, priors)
-    return _assembled(methods, classes, collected, measures)
+    return collected.assembled(classes)
 
 
 class _Collected:
     """Results of methods on one part of the samples after the other."""
 
-    def __init__(self, methods: Mapping[str, Any], *, stop: bool) -> None:
-        self._methods = methods
-        self._stop = stop
+    def __init__(
+        self, methods: Mapping[str, Any], measures: Sequence[Measure], *, stop: bool
+    ) -> None:
+        self._methods, self._measures, self._stop = methods, measures, stop
         self.seconds = dict.fromkeys(methods, 0.0)
         self.failures: dict[str, str] = {}
         self.sizes: list[Ints] = []
         self.true: list[Floats] = []
-        self.estimated: list[Mapping[str, Floats]] = []
+        self.shares: list[Mapping[str, Floats]] = []
         self.priors: list[Mapping[str, Floats]] = []
         self._measured: dict[tuple[str, str], list[Floats]] = {}
 
@@ -206,13 +200,27 @@ class _Collected:
         """Keep the results of a part."""
         self.sizes.append(sizes)
         self.true.append(true)
-        self.estimated.append(estimated)
+        self.shares.append(estimated)
         self.priors.append(priors)
 
-    def measure(self, name: str, measured: Mapping[str, Floats]) -> None:
-        """Keep errors of a method on a part that its shares do not determine."""
+    def estimated(
+        self, name: str, quantifier: Any, items: Any, samples: Samples, true: Floats
+    ) -> Floats:
+        """Shares of samples by a method; errors that these do not determine are kept."""
+        with naming_method(name):
+            shares = np.asarray(quantifier.predict_many(items, samples), dtype=np.float64)
+            if shares.shape != true.shape:
+                raise HeadcountError(
+                    f"predict_many gave an array of shape {shares.shape} for {len(samples):,} "
+                    f"samples and {true.shape[1]} classes: it must have one row per sample "
+                    "and one column per class."
+                )
+            of_intervals = [measure.name for measure in self._measures if measure.of_intervals]
+            measured = interval_errors(quantifier, items, samples, true, of_intervals)
+            measured |= errors_by_metric(quantifier, items, samples, true, self._measures)
         for metric, values in measured.items():
             self._measured.setdefault((metric, name), []).append(values)
+        return shares
 
     def errors(
         self,
@@ -244,54 +252,39 @@ class _Collected:
         pairs = zip(tables, counts, strict=True)
         return np.concatenate([np.repeat(p[:, None], n, axis=1) for p, n in pairs], axis=1)
 
-
-def _assembled(
-    methods: Mapping[str, Any],
-    classes: Array,
-    collected: _Collected,
-    measures: Sequence[Measure],
-) -> Evaluation:
-    names, failures = list(collected.working()), collected.failures
-    if not names:
-        raise HeadcountError(
-            "no method could be evaluated. The first reason: " + next(iter(failures.values()))
+    def assembled(self, classes: Array) -> Evaluation:
+        """All results as an evaluation."""
+        names, failures = list(self.working()), self.failures
+        if not names:
+            raise HeadcountError(
+                "no method could be evaluated. The first reason: "
+                + next(iter(failures.values()))
+            )
+        if failures:
+            warn(
+                f"left out, as they failed: {', '.join(failures)}; see `failures` for the "
+                "reasons."
+            )
+        by_method = [
+            np.concatenate([estimates[name] for estimates in self.shares]) for name in names
+        ]
+        shares = np.concatenate(self.true), np.stack(by_method), np.concatenate(self.sizes)
+        return Evaluation(
+            tuple(names),
+            classes,
+            *shares,
+            self.priors_of(names),
+            {measure.name: self.errors(names, measure, *shares) for measure in self._measures},
+            np.array([self.seconds[name] for name in names]),
+            {name: parameters_of(self._methods[name]) for name in names},
+            failures,
         )
-    if failures:
-        warn(
-            f"left out, as they failed: {', '.join(failures)}; see `failures` for the reasons."
-        )
-    shares = (
-        np.concatenate(collected.true),
-        np.stack(
-            [
-                np.concatenate([estimates[name] for estimates in collected.estimated])
-                for name in names
-            ]
-        ),
-        np.concatenate(collected.sizes),
-    )
-    return Evaluation(
-        tuple(names),
-        classes,
-        *shares,
-        collected.priors_of(names),
-        {measure.name: collected.errors(names, measure, *shares) for measure in measures},
-        np.array([collected.seconds[name] for name in names]),
-        {name: parameters_of(methods[name]) for name in names},
-        failures,
-    )
 
 
 def _collect_shifted(
-    methods: Mapping[str, Any],
-    X: Any,
-    shifted: ShiftedSamples,
-    measures: Sequence[Measure],
-    stop: bool,
-    progress: bool | None,
-) -> _Collected:
+    collected: _Collected, X: Any, shifted: ShiftedSamples, progress: bool | None
+) -> None:
     """Fit the methods on every training set, and estimate its test samples."""
-    of_intervals = [measure.name for measure in measures if measure.of_intervals]
     X = X.X if isinstance(X, ScoredPool) else X
     classified = isinstance(X, Scored | Verdicts)
     if not classified:
@@ -303,7 +296,6 @@ def _collect_shifted(
         )
     rows, n_classes = shifted.test_items, len(shifted.classes)
     items = X.take(rows) if classified else take_rows(X, rows)
-    collected = _Collected(methods, stop=stop)
     for experiment in track(shifted, len(shifted), "Training sets", show=progress):
         train, labels = experiment.train[0], experiment.train_labels
         test = experiment.test.within(rows)
@@ -320,15 +312,9 @@ def _collect_shifted(
                         raise fitted.error
                     _check_classes(fitted.quantifier, shifted.classes)
                 own_items = _with_items(fitted.quantifier, pool, items)
-                estimates[name] = _estimated(name, *own_items, test, n_classes)
-                with naming_method(name):
-                    true = test.prevalence
-                    measured = interval_errors(*own_items, test, true, of_intervals)
-                    measured |= errors_by_metric(*own_items, test, true, measures)
-                    collected.measure(name, measured)
+                estimates[name] = collected.estimated(name, *own_items, test, test.prevalence)
                 priors[name] = _prior(fitted.quantifier, n_classes)
         collected.add(test.sizes, test.prevalence, estimates, priors)
-    return collected
 
 
 def _check_classes(quantifier: Any, classes: Array) -> None:
@@ -346,20 +332,6 @@ def _with_items(quantifier: Any, pool: Any, items: Any) -> tuple[Any, Any]:
         transformed = quantifier[:-1].transform(items) if len(quantifier) > 1 else items
         return quantifier[-1], transformed
     return quantifier, pool if isinstance(quantifier, Quantifier) else items
-
-
-def _estimated(
-    name: str, quantifier: Any, items: Any, samples: Samples, n_classes: int
-) -> Floats:
-    with naming_method(name):
-        shares = np.asarray(quantifier.predict_many(items, samples), dtype=np.float64)
-        if shares.shape != (len(samples), n_classes):
-            raise HeadcountError(
-                f"predict_many gave an array of shape {shares.shape} for {len(samples):,} "
-                f"samples and {n_classes} classes: it must have one row per sample "
-                "and one column per class."
-            )
-    return shares
 
 
 def _named(quantifiers: Any, *, fitted: bool = True) -> dict[str, Any]:

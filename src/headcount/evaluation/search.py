@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import joblib
@@ -438,6 +438,7 @@ def _failed(error: Exception) -> Outcome:
     return Outcome(None, f"{kind}{error}")
 
 
+@dataclass(eq=False, repr=False)
 class GridSearch(Quantifier):
     """Try settings of a quantifier on samples with many mixes; keep the best.
 
@@ -512,34 +513,19 @@ class GridSearch(Quantifier):
         title="best of a grid of settings", family="meta", input="any", reference=""
     )
 
-    def __init__(
-        self,
-        quantifier: Any,
-        param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
-        *,
-        protocol: Any = None,
-        metric: Metric = "ae",
-        holdout: float = 0.4,
-        folds: int | None = None,
-        validation: Any = None,
-        halving: int | None = None,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        progress: bool | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.quantifier = quantifier
-        self.param_grid = param_grid
-        self.protocol = protocol
-        self.metric = metric
-        self.holdout = holdout
-        self.folds = folds
-        self.validation = validation
-        self.halving = halving
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.random_state = random_state
+    quantifier: Any
+    param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
+    _: KW_ONLY
+    protocol: Any = None
+    metric: Metric = "ae"
+    holdout: float = 0.4
+    folds: int | None = None
+    validation: Any = None
+    halving: int | None = None
+    refit: bool = True
+    n_jobs: int | None = None
+    progress: bool | None = None
+    random_state: Any = None
 
     def fit(
         self,

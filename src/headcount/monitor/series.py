@@ -348,11 +348,11 @@ def _chunk_estimates(shares: Any, accuracy: Any) -> ChunkEstimates:
     )
 
 
-# Detection of changes in series of estimates, with a bound on the rate of false alarms: a mixture
-# of e-detectors (Shin, Ramdas & Rinaldo, "E-detectors", 2023). Each value is compared with the
-# mean of all earlier ones of its series. Without a change these differences, divided by their
-# standard errors, are independent with mean 0 and variance 1, whatever the error of the reference
-# set is: it is the same in all of them and cancels.
+# Detection of changes in series of estimates, with a bound on the rate of false alarms: a
+# mixture of e-detectors (Shin, Ramdas & Rinaldo, "E-detectors", 2023). Each value is compared
+# with the mean of all earlier ones of its series. Without a change these differences, divided
+# by their standard errors, are independent with mean 0 and variance 1, whatever the error of
+# the reference set is: it is the same in all of them and cancels.
 
 # Sizes of change that are looked for, in standard errors of one value, upwards and downwards.
 _STEPS = np.array([0.25, 0.5, 1.0, 2.0, 3.0])

@@ -65,12 +65,8 @@ def error_by_shift(
         Groups with fewer samples are faded, unless all have fewer.
     error : str, default="error"
         Name of the error in labels.
-    labels : mapping of str to str, default=None
-        Texts to show instead of others: names of methods and classes, labels of axes.
-    ax : matplotlib Axes, default=None
-        Axes to draw on. By default those of a new figure.
-    width : float, default=5.0
-        Width of the new figure in inches.
+    labels, ax, width
+        As for `diagonal`.
 
     Examples
     --------
@@ -122,12 +118,8 @@ def supremacy(
         One row per method and sample.
     bins : int, default=10
         Number of groups of shifts.
-    labels : mapping of str to str, default=None
-        Texts to show instead of others: names of methods and classes, labels of axes.
-    ax : matplotlib Axes, default=None
-        Axes to draw on. By default those of a new figure.
-    width : float, default=5.0
-        Width of the new figure in inches.
+    labels, ax, width
+        As for `diagonal`.
 
     Examples
     --------
@@ -214,12 +206,8 @@ def error_boxes(
         Groups with fewer samples are faded, unless all have fewer.
     error : str, default="error"
         Name of the error in labels.
-    labels : mapping of str to str, default=None
-        Texts to show instead of others: names of methods and classes, labels of axes.
-    ax : matplotlib Axes, default=None
-        Axes to draw on. By default those of a new figure.
-    width : float, default=5.0
-        Width of the new figure in inches.
+    labels, ax, width
+        As for `diagonal`.
 
     Examples
     --------
@@ -262,12 +250,8 @@ def letter_values(
         is logarithmic. By default the whole scale is linear.
     error : str, default="error"
         Name of the error in labels.
-    labels : mapping of str to str, default=None
-        Texts to show instead of others: names of methods and classes, labels of axes.
-    ax : matplotlib Axes, default=None
-        Axes to draw on. By default those of a new figure.
-    width : float, default=5.0
-        Width of the new figure in inches.
+    labels, ax, width
+        As for `diagonal`.
 
     Examples
     --------
@@ -368,12 +352,8 @@ def learning_curves(
         One row per method, training size and sample (or training set).
     error : str, default="error"
         Name of the error in labels.
-    labels : mapping of str to str, default=None
-        Texts to show instead of others: names of methods and classes, labels of axes.
-    ax : matplotlib Axes, default=None
-        Axes to draw on. By default those of a new figure.
-    width : float, default=5.0
-        Width of the new figure in inches.
+    labels, ax, width
+        As for `diagonal`.
 
     Returns
     -------

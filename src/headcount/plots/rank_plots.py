@@ -38,12 +38,8 @@ def critical_difference(
         Average rank of each method. 1 is the best possible rank.
     difference : float
         Smallest significant difference of average ranks.
-    labels : mapping of str to str, default=None
-        Texts to show instead of others: names of methods and classes, labels of axes.
-    ax : matplotlib Axes, default=None
-        Axes to draw on. By default those of a new figure.
-    width : float, default=5.0
-        Width of the new figure in inches.
+    labels, ax, width
+        As for `diagonal`.
 
     Examples
     --------
@@ -152,12 +148,8 @@ def means(
         One row per method, from top to bottom.
     error : str, default="error"
         Name of the error in labels.
-    labels : mapping of str to str, default=None
-        Texts to show instead of others: names of methods and classes, labels of axes.
-    ax : matplotlib Axes, default=None
-        Axes to draw on. By default those of a new figure.
-    width : float, default=5.0
-        Width of the new figure in inches.
+    labels, ax, width
+        As for `diagonal`.
 
     Examples
     --------

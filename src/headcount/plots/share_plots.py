@@ -207,12 +207,8 @@ def calibration(
         Number of groups of scores.
     fewest : int, default=10
         Groups with fewer items are faded, unless all have fewer.
-    labels : mapping of str to str, default=None
-        Texts to show instead of others: names of methods and classes, labels of axes.
-    ax : matplotlib Axes, default=None
-        Axes to draw on. By default those of a new figure.
-    width : float, default=5.0
-        Width of the new figure in inches.
+    labels, ax, width
+        As for `diagonal`.
 
     Examples
     --------
@@ -259,12 +255,8 @@ def bias_boxes(
         Number of groups of true shares to show separately. 1 for all together.
     fewest : int, default=10
         Groups with fewer samples are faded, unless all have fewer.
-    labels : mapping of str to str, default=None
-        Texts to show instead of others: names of methods and classes, labels of axes.
-    ax : matplotlib Axes, default=None
-        Axes to draw on. By default those of a new figure.
-    width : float, default=5.0
-        Width of the new figure in inches.
+    labels, ax, width
+        As for `diagonal`.
 
     Examples
     --------
@@ -300,12 +292,8 @@ def bars(
     ----------
     frame : frame with columns class, share, low, high, and optionally reference
         One row per class. The reference may be the share in training or the true share.
-    labels : mapping of str to str, default=None
-        Texts to show instead of others: names of methods and classes, labels of axes.
-    ax : matplotlib Axes, default=None
-        Axes to draw on. By default those of a new figure.
-    width : float, default=5.0
-        Width of the new figure in inches.
+    labels, ax, width
+        As for `diagonal`.
 
     Examples
     --------

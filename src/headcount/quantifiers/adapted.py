@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from headcount.scores.scorer import Scorer
 _LOOSELY = {"accept_sparse": True, "dtype": None, "ensure_all_finite": False}
 
 
+@dataclass(eq=False, repr=False)
 class AdaptedClassifier(ClassifierMixin, BaseEstimator):
     """Classifier with posteriors corrected for the class shares of new, unlabelled items.
 
@@ -79,18 +81,11 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        quantifier: Any = None,
-        *,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.classifier = classifier
-        self.quantifier = quantifier
-        self.cv = cv
-        self.random_state = random_state
+    classifier: Any = None
+    quantifier: Any = None
+    _: KW_ONLY
+    cv: Any = 5
+    random_state: Any = None
 
     def fit(
         self,

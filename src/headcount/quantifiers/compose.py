@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, cast
 
 from headcount._support.parameters import check_choice
@@ -47,6 +48,7 @@ _OF_MEANS = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class Compose(Quantifier):
     """Method made of a representation and a solver.
 
@@ -93,20 +95,13 @@ class Compose(Quantifier):
         reference="Firat, arXiv:1606.00868 (2016); Bunse & Morik, LQ workshop (2022)",
     )
 
-    def __init__(
-        self,
-        representation: Any = None,
-        solver: Any = None,
-        classifier: Any = None,
-        *,
-        input: str | None = None,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.representation = representation
-        self.solver = solver
-        self.input = input
+    representation: Any = None
+    solver: Any = None
+    classifier: Any = None
+    _: KW_ONLY
+    input: str | None = None
+    cv: Any = 5
+    random_state: Any = None
 
     def _takes(self) -> Input:
         """Kind of items that the representation takes."""

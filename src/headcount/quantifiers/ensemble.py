@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.spatial import KDTree
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import PredefinedSplit
@@ -304,6 +303,7 @@ _POLICIES = ("all", "ptr", "ds", "ae", "rae")
 _BATCH_SAMPLES = 4096
 
 
+@dataclass(eq=False, repr=False)
 class Ensemble(Quantifier):
     """Copies of one quantifier, each trained on a sample with different shares of the classes.
 
@@ -366,6 +366,11 @@ class Ensemble(Quantifier):
     their frequencies. Quantifiers on features have neither. For "ptr", shares are compared
     by absolute error.
 
+    Weights of items apply in every sample that an item is drawn into. Items are drawn
+    regardless of their weights, unless these are 0. Folds do not divide the groups of `fit`, and items
+    outside the sample of a member are not used if their group is in it. ``scoring="left-out"``
+    takes no groups.
+
     Examples
     --------
     >>> from sklearn.datasets import make_classification
@@ -385,28 +390,16 @@ class Ensemble(Quantifier):
         resamples=True,
     )
 
-    def __init__(
-        self,
-        quantifier: Quantifier | None = None,
-        *,
-        n_members: int = 50,
-        size: int | None = None,
-        scoring: str = "folds",
-        policy: str = "all",
-        keep: float = 0.5,
-        combine: str = "mean",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.quantifier = quantifier
-        self.n_members = n_members
-        self.size = size
-        self.scoring = scoring
-        self.policy = policy
-        self.keep = keep
-        self.combine = combine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    quantifier: Any = None
+    _: KW_ONLY
+    n_members: int = 50
+    size: int | None = None
+    scoring: str = "folds"
+    policy: str = "all"
+    keep: float = 0.5
+    combine: str = "mean"
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _base(self) -> Quantifier:
         base: Any = PACC() if self.quantifier is None else self.quantifier
@@ -437,30 +430,6 @@ class Ensemble(Quantifier):
         scorer = self._base()._scorer()
         frozen = isinstance(base_scorer(scorer).classifier, FrozenEstimator)
         return scorer if frozen else None
-
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Train the members.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
-            Items, as the classifier takes them.
-        y : array-like of shape (n,)
-            Their labels, of any kind.
-        sample_weight : array-like of shape (n,), default=None
-            Weights of the items. They apply in every sample that an item is drawn into.
-            Items are drawn regardless of their weights, unless these are 0.
-        groups : array-like of shape (n,), default=None
-            Groups of the items. Folds do not divide them, and items outside the sample of a
-            member are not used if their group is in it. Not for ``scoring="left-out"``.
-        """
-        return super().fit(X, y, sample_weight, groups)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Fitted:
         base = self._base()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from headcount.parts.classifier_outputs import Posterior, PredictedClass
 from headcount.parts.fitted import Input, MethodInfo
 from headcount.parts.solvers import LeastSquares, Solution
 from headcount.parts.training import Dense, Reduced, Reduction, Training
-from headcount.quantifiers.base import AggregativeQuantifier, Quantifier
+from headcount.quantifiers.base import AggregativeQuantifier
 from headcount.samples.samples import Samples
 
 
-class _WithSoft(Quantifier):
+class _WithSoft(AggregativeQuantifier):
     """Base of methods on mean posteriors or on shares of predicted classes."""
 
     soft: bool
@@ -38,6 +38,7 @@ class _WithSoft(Quantifier):
         return Moments(Posterior() if self.soft else PredictedClass(), LeastSquares())
 
 
+@dataclass(eq=False, repr=False)
 class BBSE(_WithSoft):
     """Black box shift estimation: importance weights that explain the predictions.
 
@@ -76,21 +77,13 @@ class BBSE(_WithSoft):
         reference="Lipton et al., ICML 2018",
     )
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        soft: bool = False,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.soft = soft
+    soft: bool = field(default=False, kw_only=True)
 
     def _aggregation(self) -> Aggregation:
         return self._moments()
 
 
+@dataclass(eq=False, repr=False)
 class RLLS(_WithSoft):
     """Regularised learning under label shift: `BBSE` with weights shrunk towards 1.
 
@@ -132,18 +125,8 @@ class RLLS(_WithSoft):
         depends_on_size=True,
     )
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        soft: bool = True,
-        shrinkage: float = 0.3,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.soft = soft
-        self.shrinkage = shrinkage
+    soft: bool = field(default=True, kw_only=True)
+    shrinkage: float = field(default=0.3, kw_only=True)
 
     def _aggregation(self) -> Aggregation:
         shrinkage = check_not_negative("shrinkage", self.shrinkage)

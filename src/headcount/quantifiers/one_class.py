@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -218,6 +219,7 @@ class OneClassQuantifier(BaseEstimator):
         ]
 
 
+@dataclass(eq=False, repr=False)
 class PAT(OneClassQuantifier):
     """Share of a class by the part of its items that a detector finds most typical.
 
@@ -274,20 +276,12 @@ class PAT(OneClassQuantifier):
         labels="one class",
     )
 
-    def __init__(
-        self,
-        detector: Any = None,
-        *,
-        quantiles: tuple[float, float] = (0.25, 0.75),
-        cv: int = 5,
-        other: Any = "other",
-        random_state: Any = None,
-    ) -> None:
-        self.detector = detector
-        self.quantiles = quantiles
-        self.cv = cv
-        self.other = other
-        self.random_state = random_state
+    detector: Any = None
+    _: KW_ONLY
+    quantiles: tuple[float, float] = (0.25, 0.75)
+    cv: int = 5
+    other: Any = "other"
+    random_state: Any = None
 
     def _learn(self, X: Any, unlabelled: Any) -> None:
         low, high = _check_quantiles(self.quantiles)
@@ -402,6 +396,7 @@ _RESAMPLED_LINES, _LEAST_LENGTH = 200, 0.1
 _ROWS_AT_ONCE = 5000
 
 
+@dataclass(eq=False, repr=False)
 class TCPU(OneClassQuantifier):
     """Share of a class from labelled items of it and a mixed sample with a known share.
 
@@ -461,20 +456,12 @@ class TCPU(OneClassQuantifier):
         resamples=True,
     )
 
-    def __init__(
-        self,
-        source_share: float | None = None,
-        *,
-        n_projections: int = 300,
-        bandwidth: float | None = None,
-        other: Any = "other",
-        random_state: Any = None,
-    ) -> None:
-        self.source_share = source_share
-        self.n_projections = n_projections
-        self.bandwidth = bandwidth
-        self.other = other
-        self.random_state = random_state
+    source_share: float | None = None
+    _: KW_ONLY
+    n_projections: int = 300
+    bandwidth: float | None = None
+    other: Any = "other"
+    random_state: Any = None
 
     def _learn(self, X: Any, unlabelled: Any) -> None:
         if unlabelled is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from headcount.scores.scorer import Scorer
 _LEAST_SEPARATION = 0.65
 
 
+@dataclass(eq=False, repr=False)
 class OpenSet(ShareEstimator):
     """Shares of the known classes and of "other": items unlike all known classes.
 
@@ -85,18 +86,11 @@ class OpenSet(ShareEstimator):
     (np.float64(0.11), np.float64(0.21))
     """
 
-    def __init__(
-        self,
-        quantifier: Quantifier | None = None,
-        *,
-        novelty: str = "both",
-        other: Any = "other",
-        held_out: int = 6,
-    ) -> None:
-        self.quantifier = quantifier
-        self.novelty = novelty
-        self.other = other
-        self.held_out = held_out
+    quantifier: Any = None
+    _: KW_ONLY
+    novelty: str = "both"
+    other: Any = "other"
+    held_out: int = 6
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Fitted:
         check_choice("novelty", self.novelty, NOVELTIES)

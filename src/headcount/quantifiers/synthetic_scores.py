@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,6 @@ from headcount.parts.classifier_outputs import Histograms, as_if_half
 from headcount.parts.fitted import Input, MethodInfo
 from headcount.parts.solvers import Divergence, Solution
 from headcount.parts.training import Training
-from headcount.quantifiers.base import Quantifier
 from headcount.quantifiers.one_vs_rest import OfTwoClasses
 from headcount.samples.samples import Samples
 
@@ -25,6 +24,7 @@ from headcount.samples.samples import Samples
 _N_SCORES, _BINS = 1004, 12
 
 
+@dataclass(eq=False, repr=False)
 class QuaDapt(OfTwoClasses):
     """Learn from synthetic scores that are as hard to tell apart as those of the sample.
 
@@ -65,16 +65,10 @@ class QuaDapt(OfTwoClasses):
         aliases=("DySyn",),
     )
 
-    def __init__(
-        self,
-        quantifier: Quantifier | None = None,
-        *,
-        overlaps: Sequence[float] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
-        balanced: bool = True,
-    ) -> None:
-        self.quantifier = quantifier
-        self.overlaps = overlaps
-        self.balanced = balanced
+    quantifier: Any = None
+    _: KW_ONLY
+    overlaps: Sequence[float] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+    balanced: bool = True
 
     def _takes(self) -> Input:
         if super()._takes() == "features":

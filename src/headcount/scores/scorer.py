@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pickle import PicklingError
 from typing import Any, Self
 
@@ -60,6 +60,7 @@ class ItemScorer(BaseEstimator):
     weights_: Floats | None
 
 
+@dataclass(eq=False, repr=False)
 class Scorer(ItemScorer):
     """Fits a classifier and scores items with it, the training items out-of-fold.
 
@@ -135,18 +136,11 @@ class Scorer(ItemScorer):
     array([0, 0, 1])
     """
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        cv: Any = 5,
-        fold_scoring: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.classifier = classifier
-        self.cv = cv
-        self.fold_scoring = fold_scoring
-        self.random_state = random_state
+    classifier: Any = None
+    _: KW_ONLY
+    cv: Any = 5
+    fold_scoring: bool = True
+    random_state: Any = None
 
     def fit(
         self,
