@@ -215,15 +215,15 @@ def _summarise_partition(
 
 
 def _summarise_part(
-    part: Any, model: Any, by: str | None, reader: BatchReader | None
+    partition: Any, model: Any, by: str | None, reader: BatchReader | None
 ) -> bytes | None:
     """Statistics of a file or of a partition of a collection."""
-    if isinstance(part, str):
-        scan = pl.scan_parquet if part.endswith(_PARQUET) else pl.scan_ipc
-        part = scan(part)
-    elif not hasattr(part, "__arrow_c_stream__"):
-        part = pl.from_pandas(part)
-    return _content(summarise_batches(model, part, by=by, reader=reader))
+    if isinstance(partition, str):
+        scan = pl.scan_parquet if partition.endswith(_PARQUET) else pl.scan_ipc
+        partition = scan(partition)
+    elif not hasattr(partition, "__arrow_c_stream__"):
+        partition = pl.from_pandas(partition)
+    return _content(summarise_batches(model, partition, by=by, reader=reader))
 
 
 def _content(statistics: Statistics) -> bytes | None:

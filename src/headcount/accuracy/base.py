@@ -187,13 +187,13 @@ Scored or Verdicts
         reference, source = fitted.training, fitted.source
 
         def fit(rows: Ints) -> FittedPredictor:
-            part = Reference(
+            subset = Reference(
                 reference.items.take(rows), reference.codes[rows], reference.n_classes
             )
             with warnings.catch_warnings():
                 # About a part of the items: the model of all of them has its own.
                 warnings.simplefilter("ignore", HeadcountWarning)
-                return clone(self)._fit(part, source)
+                return clone(self)._fit(subset, source)
 
         in_order, members, is_sequence = group_members(groups, len(reference), ordered, names)
         labelled = LabelledGroups(

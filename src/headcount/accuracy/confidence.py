@@ -140,13 +140,13 @@ class _ThresholdTables(ExpectedTables):
 
     def posteriors(self, pool: ModelOutputs) -> Floats:
         """Indicators of the predicted class, or shares of the posteriors of the others."""
-        others = pool.posteriors.copy()
-        others[np.arange(len(others)), pool.labels] = 0.0
-        total = others.sum(axis=1, keepdims=True)
+        unpredicted = pool.posteriors.copy()
+        unpredicted[np.arange(len(unpredicted)), pool.labels] = 0.0
+        total = unpredicted.sum(axis=1, keepdims=True)
         predicted = pool.labels[:, None] == np.arange(self.n_classes)
         even = np.where(predicted, 0.0, 1 / (self.n_classes - 1))
-        others = np.divide(others, total, out=even, where=total > 0)
-        return np.where(self.threshold.exceeded(pool)[:, None], predicted, others)
+        unpredicted = np.divide(unpredicted, total, out=even, where=total > 0)
+        return np.where(self.threshold.exceeded(pool)[:, None], predicted, unpredicted)
 
 
 def _confidence(outputs: ModelOutputs, score: str) -> Floats:

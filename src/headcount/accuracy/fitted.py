@@ -224,5 +224,7 @@ def statistics_needs(fitted: FittedPredictor, form: Form) -> _PredictorNeeds:
     if mixture is not None:
         among_present = _AmongPresent(mixture.representation, fitted.training.present)
         test = [Part(OutputItems(fitted.source), MeanOf(among_present))]
-    answers, raw = (fitted.parts(used, by_folds=False) for used in (model, fitted.model))
+    answers, raw = (
+        fitted.parts(one_model, by_folds=False) for one_model in (model, fitted.model)
+    )
     return _PredictorNeeds(model, answers, raw, test, mixture)

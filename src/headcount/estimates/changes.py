@@ -30,7 +30,7 @@ from headcount.estimates.column_features import (
     ONCE,
     OTHER,
     Coded,
-    Features,
+    CodedItems,
     code_column,
     features_of,
 )
@@ -58,7 +58,7 @@ class NothingVariesError(HeadcountError):
 
 
 @dataclass(frozen=True)
-class Difference:
+class ValueDifference:
     """Difference of the frequency of a value or word from what the mix explains.
 
     Attributes
@@ -107,11 +107,11 @@ class ColumnChange:
         Probability of such a misfit in any column by chance (Holm's adjustment).
     is_changed : bool
         True if the p-value is below the level.
-    largest : Difference
+    largest : ValueDifference
         The value or word that differs most.
     means : tuple of float, default=None
         Of numbers, and of texts whose length changed: the expected and the observed mean.
-    words : tuple of Difference
+    words : tuple of ValueDifference
         Of texts, the words that changed, those with the strongest evidence first.
     """
 
@@ -120,15 +120,15 @@ class ColumnChange:
     size: float
     p_value: float
     is_changed: bool
-    largest: Difference
+    largest: ValueDifference
     means: tuple[float, float] | None = None
-    words: tuple[Difference, ...] = ()
+    words: tuple[ValueDifference, ...] = ()
 
     @property
     def direction(self) -> str:
         """Change in words: expected under the mix, then observed.
 
-        >>> share = Difference("12 to 20", 0.1, 0.3, 0.25, 0.001)
+        >>> share = ValueDifference("12 to 20", 0.1, 0.3, 0.25, 0.001)
         >>> ColumnChange("age", "number", 0.25, 0.001, True, share, (41.2, 55.0)).direction
         'mean 41.2 → 55'
         """
@@ -384,7 +384,7 @@ def _checked_shares(shares: ArrayLike, n_classes: int) -> Floats:
 class _Block:
     """Statistics of features that are compared together."""
 
-    items: Features  # those of a sample of the labelled items
+    items: CodedItems  # those of a sample of the labelled items
     item_frequencies: Floats  # (j, b, k) of values in the classes of this sample
     frequencies: Floats  # (j, b, k) of values in the classes of all labelled items
     observed: Floats  # (j, b) of values in the new items
@@ -395,7 +395,7 @@ class _Block:
 
     @classmethod
     def of(
-        cls, old: Features, new: Features, n_new: int, codes: Ints, folds: Ints, rows: Ints
+        cls, old: CodedItems, new: CodedItems, n_new: int, codes: Ints, folds: Ints, rows: Ints
     ) -> _Block:
         K = int(codes.max()) + 1
         counts = old.counts(folds * K + codes, _FOLDS * K)
@@ -473,7 +473,7 @@ class _Comparison:
     @classmethod
     def of(
         cls,
-        features: list[tuple[Features, Features]],
+        features: list[tuple[CodedItems, CodedItems]],
         codes: Ints,
         n_new: int,
         shares: Floats | None,
@@ -671,11 +671,11 @@ class _Feature:
 
     def difference(
         self, labels: Sequence[str], n_tests: int, place: int | None = None
-    ) -> Difference:
+    ) -> ValueDifference:
         """Value that differs most, or the one at a place; p-value of the feature."""
         if place is None:
             place = int(np.abs(self.observed - self.expected).argmax())
-        return Difference(
+        return ValueDifference(
             labels[place],
             float(np.clip(self.expected[place], 0.0, 1.0)),
             float(self.observed[place]),
@@ -747,14 +747,14 @@ def _column_change(
     level: float,
 ) -> ColumnChange:
     if not features:
-        same = Difference("the same value", 1.0, 1.0, 0.0, 1.0)
+        same = ValueDifference("the same value", 1.0, 1.0, 0.0, 1.0)
         return ColumnChange(column.name, column.kind, 0.0, 1.0, False, same)
     n_tests = len(features) * n_columns
     strongest = min(range(len(features)), key=lambda i: (features[i].log_p, -features[i].ratio))
     n_numbered = int(column.numbered is not None)
     words = [
-        part.difference((word, ""), n_tests, 0)
-        for word, part in zip(column.words, features[n_numbered:], strict=True)
+        feature.difference((word, ""), n_tests, 0)
+        for word, feature in zip(column.words, features[n_numbered:], strict=True)
     ]
     changed = [
         words[i]

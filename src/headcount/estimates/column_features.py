@@ -26,7 +26,7 @@ OTHER, ONCE, MISSING = "other values", "values that occur once", "missing"
 
 
 @dataclass(frozen=True, eq=False)
-class Numbered:
+class NumberedColumn:
     """A feature of labelled and new items as codes; the last code is the reference."""
 
     old: NDArray[np.uint8]
@@ -40,7 +40,7 @@ class Coded:
 
     name: str
     kind: Literal["number", "category", "text"]
-    numbered: Numbered | None
+    numbered: NumberedColumn | None
     numbers: tuple[Floats, Floats] | None = None
     words: tuple[str, ...] = ()
     has_word: tuple[Any, Any] | None = None
@@ -63,7 +63,7 @@ def _floats(column: pl.Series) -> Floats:
     return np.asarray(column.cast(pl.Float64).fill_null(np.nan).to_numpy(), np.float64)
 
 
-def _bins(old: Floats, new: Floats) -> Numbered | None:
+def _bins(old: Floats, new: Floats) -> NumberedColumn | None:
     """Bins of equal frequency in both tables together, and one for missing values."""
     numbers = np.concatenate([old, new])
     present = ~np.isnan(numbers)
@@ -81,7 +81,7 @@ def _bins(old: Floats, new: Floats) -> Numbered | None:
     return _numbered(codes, [*labels, MISSING], len(old))
 
 
-def _values(old: pl.Series, new: pl.Series) -> Numbered | None:
+def _values(old: pl.Series, new: pl.Series) -> NumberedColumn | None:
     """Frequent values, one bin for others and one for values that occur once."""
     column = pl.concat([old.alias(""), new.alias("")])
     counts = column.drop_nulls().value_counts(name="count").sort("count", "", descending=True)
@@ -95,7 +95,7 @@ def _values(old: pl.Series, new: pl.Series) -> Numbered | None:
     return _numbered(np.where(column.is_null(), n + 2, codes.to_numpy()), labels, len(old))
 
 
-def _numbered(codes: Array, labels: list[str], n_old: int) -> Numbered | None:
+def _numbered(codes: Array, labels: list[str], n_old: int) -> NumberedColumn | None:
     """Codes of the values that occur, the most frequent one last; None if there is one."""
     counts = np.bincount(codes, minlength=len(labels))
     occurring = np.flatnonzero(counts)
@@ -105,7 +105,7 @@ def _numbered(codes: Array, labels: list[str], n_old: int) -> Numbered | None:
     place = np.zeros(len(labels), np.int64)
     place[occurring] = np.arange(len(occurring))
     codes = place[codes].astype(np.uint8)
-    return Numbered(codes[:n_old], codes[n_old:], tuple(labels[i] for i in occurring))
+    return NumberedColumn(codes[:n_old], codes[n_old:], tuple(labels[i] for i in occurring))
 
 
 def _words_of(old: pl.Series, new: pl.Series) -> tuple[tuple[str, ...], tuple[Any, Any]]:
@@ -127,13 +127,13 @@ def _words_of(old: pl.Series, new: pl.Series) -> tuple[tuple[str, ...], tuple[An
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class CodedItems:
     """Features of items: rows of codes, of which the last is the reference, or sparse words."""
 
     codes: Any
     n_values: Ints
 
-    def of(self, rows: Ints) -> Features:
+    def of(self, rows: Ints) -> CodedItems:
         """Features of some of the items."""
         codes = self.codes[rows] if sparse.issparse(self.codes) else self.codes[:, rows]
         return replace(self, codes=codes)
@@ -174,7 +174,7 @@ class Features:
         return out
 
 
-def features_of(coded: Sequence[Coded]) -> list[tuple[Features, Features]]:
+def features_of(coded: Sequence[Coded]) -> list[tuple[CodedItems, CodedItems]]:
     """Features of labelled and new items: values of columns, then words of texts."""
     blocks = []
     numbered = [column.numbered for column in coded if column.numbered is not None]
@@ -184,10 +184,10 @@ def features_of(coded: Sequence[Coded]) -> list[tuple[Features, Features]]:
             np.stack([getattr(feature, side) for feature in numbered])
             for side in ("old", "new")
         )
-        blocks.append((Features(old, n_values), Features(new, n_values)))
+        blocks.append((CodedItems(old, n_values), CodedItems(new, n_values)))
     pairs = [column.has_word for column in coded if column.has_word and column.words]
     if pairs:
         old, new = (sparse.hstack(side, "csr") for side in zip(*pairs, strict=True))
         n_values = np.full(old.shape[1], 2)
-        blocks.append((Features(old, n_values), Features(new, n_values)))
+        blocks.append((CodedItems(old, n_values), CodedItems(new, n_values)))
     return blocks

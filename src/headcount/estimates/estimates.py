@@ -300,9 +300,9 @@ class GroupAnswers:
 
     def _points(self, places: list[int], answers: Floats, sizes: Ints) -> Floats:
         shares = np.empty((len(places), len(self.classes)))
-        for conditioning, chosen in self._by_prior(places):
-            rows = [places[i] for i in chosen]
-            shares[chosen] = conditioning.points(answers[rows], sizes[rows])
+        for conditioning, positions in self._by_prior(places):
+            rows = [places[i] for i in positions]
+            shares[positions] = conditioning.points(answers[rows], sizes[rows])
         return shares
 
     def _by_prior(self, places: list[int]) -> Iterator[tuple[ShareConditioning, list[int]]]:
@@ -336,10 +336,12 @@ class GroupAnswers:
     ) -> list[SharePosterior | RepeatedPosterior]:
         """Distributions of the shares of some groups, made by a method of a conditioning."""
         posteriors: dict[int, SharePosterior | RepeatedPosterior] = {}
-        for conditioning, chosen in self._by_prior(places):
-            rows = [places[i] for i in chosen]
-            made = make(conditioning, self.answers.values[rows], self.conditioned_sizes[rows])
-            posteriors |= zip(chosen, made, strict=True)
+        for conditioning, positions in self._by_prior(places):
+            rows = [places[i] for i in positions]
+            distributions = make(
+                conditioning, self.answers.values[rows], self.conditioned_sizes[rows]
+            )
+            posteriors |= zip(positions, distributions, strict=True)
         return [posteriors[i] for i in range(len(places))]
 
     def _made(
@@ -352,7 +354,7 @@ class GroupAnswers:
         raw = shares if as_predicted else self._raw(places)
         errors = self._errors(places, shares)
         examined = self.examine(places, shares)
-        made = [
+        estimates = [
             Estimate(
                 method=self.method,
                 classes=self.classes,
@@ -368,7 +370,7 @@ class GroupAnswers:
             )
             for i, place in enumerate(places)
         ]
-        return made if self.revise is None else self.revise(places, made)
+        return estimates if self.revise is None else self.revise(places, estimates)
 
     def _errors(self, places: list[int], shares: Floats) -> list[Floats | None]:
         """Errors of the shares that come from cells or samples in place of items."""

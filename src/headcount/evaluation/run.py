@@ -238,9 +238,9 @@ class _Collected:
         }
         remaining = [i for i, name in enumerate(names) if name not in rows]
         if remaining:
-            others = [names[i] for i in remaining]
-            errors = errors_of_methods(others, measure, true, estimated[remaining], sizes)
-            rows |= dict(zip(others, errors, strict=True))
+            unmeasured = [names[i] for i in remaining]
+            errors = errors_of_methods(unmeasured, measure, true, estimated[remaining], sizes)
+            rows |= dict(zip(unmeasured, errors, strict=True))
         return np.stack([rows[name] for name in names])
 
     def priors_of(self, names: Sequence[str]) -> Floats:

@@ -219,16 +219,16 @@ def _joined_bags(bags: list[Any], classes: Array) -> tuple[Any, Samples]:
                 f"validation has a {type(bag).__name__} at {number}; each sample must be a "
                 "pair (X, shares)."
             )
-        X, known = bag
-        if isinstance(known, Mapping):
-            known = [known.get(label, 0.0) for label in classes.tolist()]
-        if np.shape(known) != (len(classes),):
+        X, bag_shares = bag
+        if isinstance(bag_shares, Mapping):
+            bag_shares = [bag_shares.get(label, 0.0) for label in classes.tolist()]
+        if np.shape(bag_shares) != (len(classes),):
             raise HeadcountError(
                 f"validation has a sample whose shares, at {number}, are not one number for "
                 f"each of the {len(classes)} classes."
             )
         tables.append(check_features(X, allow_nan=True, any_shape=True))
-        shares.append(known)
+        shares.append(bag_shares)
     sizes = np.array([count_rows(X) for X in tables])
     if any(sparse.issparse(X) for X in tables):
         together = sparse.vstack(tables, format="csr")

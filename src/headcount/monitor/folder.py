@@ -563,18 +563,18 @@ class MonitorFolder:
         positions_in_stream, order = np.full(len(rows), -1), np.argsort(rows.keys)
         ordered, mark = rows.keys[order], f"{rows.fingerprint:032x}-{len(rows)}"
         if not self.has_keys:
-            for part in appended:
-                if part.file.stem.endswith(mark):
-                    return part.start + np.arange(len(rows))
-        for part in appended:
+            for addition in appended:
+                if addition.file.stem.endswith(mark):
+                    return addition.start + np.arange(len(rows))
+        for addition in appended:
             if self.has_keys:
-                places = positions(ordered, part.file.keys(), is_sorted=True)
-                positions_in_stream[order[places[places >= 0]]] = part.start + np.flatnonzero(
-                    places >= 0
+                places = positions(ordered, addition.file.keys(), is_sorted=True)
+                positions_in_stream[order[places[places >= 0]]] = (
+                    addition.start + np.flatnonzero(places >= 0)
                 )
             else:
-                places = _places_in_order(part.file.rows(), rows)
-                positions_in_stream[places >= 0] = part.start + places[places >= 0]
+                places = _places_in_order(addition.file.rows(), rows)
+                positions_in_stream[places >= 0] = addition.start + places[places >= 0]
         return positions_in_stream
 
     def streams(self) -> list[str]:
@@ -673,11 +673,12 @@ class MonitorFolder:
     def _sequence_rows(self, chunk: Chunk) -> Rows:
         number = int(chunk.name) - 1
         inside = self._inside(self._sequence(chunk.stream), number)
-        batches = [part.file.rows() for part in inside]
+        batches = [addition.file.rows() for addition in inside]
         if not self.has_keys:
             # Equal rows of different deliveries are different rows.
             batches = [
-                batch.renamed(part.start) for batch, part in zip(batches, inside, strict=True)
+                batch.renamed(addition.start)
+                for batch, addition in zip(batches, inside, strict=True)
             ]
         rows = Rows.concatenate(batches)
         first = number * self.chunk_size - inside[0].start
@@ -711,7 +712,7 @@ def _places_in_order(stored: Rows, rows: Rows) -> Ints:
     places = np.full(len(rows), -1)
     if min(len(stored), len(rows)) < _RUN:
         return places
-    contents = [part.contents() for part in (stored, rows)]
+    contents = [table.contents() for table in (stored, rows)]
     starts = positions(*(_runs(content) for content in contents))
     for start in np.flatnonzero(starts >= 0).tolist():
         if len(np.unique(contents[1][start : start + _RUN])) >= _RUN / 2:
@@ -727,9 +728,9 @@ def _runs(content: Ids) -> Ids:
 
 def _added(names: Iterable[str], fingerprint: int = 0) -> int:
     """Fingerprint of parts together: both halves are sums modulo 2^64."""
-    parts = [fingerprint, *(int(name.removesuffix(".parquet"), 16) for name in names)]
-    low = sum(part % 2**64 for part in parts) % 2**64
-    high = sum(part >> 64 for part in parts) % 2**64
+    digests = [fingerprint, *(int(name.removesuffix(".parquet"), 16) for name in names)]
+    low = sum(digest % 2**64 for digest in digests) % 2**64
+    high = sum(digest >> 64 for digest in digests) % 2**64
     return low + (high << 64)
 
 

@@ -33,8 +33,8 @@ def _topsoe(seen: Floats, mixture: Floats) -> float:
 
 
 def _probsymm(seen: Floats, mixture: Floats) -> float:
-    both = np.where(seen + mixture > 0, seen + mixture, 1.0)
-    return float((2 * (seen - mixture) ** 2 / both).sum())
+    total = np.where(seen + mixture > 0, seen + mixture, 1.0)
+    return float((2 * (seen - mixture) ** 2 / total).sum())
 
 
 _LOSSES: dict[str, Loss] = {
@@ -126,16 +126,16 @@ def _on_line(loss: Callable[[Floats], float]) -> tuple[Floats, bool, int, float]
     values = [loss(np.array([1 - place, place])) for place in places]
     best = int(np.argmin(values))
     low, high = places[max(best - 1, 0)], places[min(best + 1, _PLACES - 1)]
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         lambda place: loss(np.array([1 - place, place])),
         bounds=(low, high),
         method="bounded",
         options={"xatol": _TOLERANCE},
     )
     place, value = (
-        (found.x, found.fun) if found.fun < values[best] else (places[best], values[best])
+        (optimum.x, optimum.fun) if optimum.fun < values[best] else (places[best], values[best])
     )
-    return np.array([1 - place, place]), bool(found.success), int(found.nit), float(value)
+    return np.array([1 - place, place]), bool(optimum.success), int(optimum.nit), float(value)
 
 
 def _on_simplex(
@@ -146,7 +146,7 @@ def _on_simplex(
     even = np.full(K, 1 / K)
     best = None
     for first in (start, even, 0.5 * start + 0.5 * even):
-        found = minimize(
+        optimum = minimize(
             loss,
             np.clip(first, _LEAST, 1),
             method="SLSQP",
@@ -154,8 +154,8 @@ def _on_simplex(
             constraints={"type": "eq", "fun": lambda shares: shares.sum() - 1},
             options={"ftol": _TOLERANCE, "maxiter": _MOST_STEPS},
         )
-        if best is None or found.fun < best.fun:
-            best = found
+        if best is None or optimum.fun < best.fun:
+            best = optimum
     assert best is not None
     shares = np.where(best.x <= 2 * _LEAST, 0, best.x)
     return shares / shares.sum(), bool(best.success), int(best.nit), float(best.fun)

@@ -220,12 +220,12 @@ def by_group(frame: Any, *, positive: Any = None, compared: Sequence[str] = ()) 
     numbers = ("share", "low", "high", *compared)
     table = read(frame, ("group", "class"), numbers, ("reference",))
     _check_intervals(table)
-    shown = of_class(table, positive)
-    if compared and shown["class"].n_unique() > 1:
+    of_classes = of_class(table, positive)
+    if compared and of_classes["class"].n_unique() > 1:
         raise HeadcountError(
             "compared is for a single class, and there are several: name it by positive."
         )
-    return shown
+    return of_classes
 
 
 def critical_difference(ranks: Mapping[str, float], difference: float) -> pl.DataFrame:

@@ -424,9 +424,9 @@ def by_group(
         symbol = _shares(canvas.ax, x, rows, style, line)
         if named:
             symbols[name] = symbol
-        others = method_styles([name, *compared])
+        styles = method_styles([name, *compared])
         for column in compared:
-            symbols[column] = draw_curve(canvas.ax, x, rows[column], others[column])
+            symbols[column] = draw_curve(canvas.ax, x, rows[column], styles[column])
             symbols[column].set(alpha=0.7, linewidth=1.0 if line else 0.0, zorder=1.8)
         if with_reference:
             (symbols["reference"],) = canvas.ax.plot(

@@ -367,9 +367,9 @@ class Ensemble(Quantifier):
     by absolute error.
 
     Weights of items apply in every sample that an item is drawn into. Items are drawn
-    regardless of their weights, unless these are 0. Folds do not divide the groups of `fit`, and items
-    outside the sample of a member are not used if their group is in it. ``scoring="left-out"``
-    takes no groups.
+    regardless of their weights, unless these are 0. Folds do not divide the groups of `fit`,
+    and items outside the sample of a member are not used if their group is in it.
+    ``scoring="left-out"`` takes no groups.
 
     Examples
     --------

@@ -123,8 +123,8 @@ class OpenSet(ShareEstimator):
                 "apart better."
             )
         # Shares in training, in which nothing is unknown.
-        known = scored.fitted_
-        of_known = Training(None, known.codes_, len(scored.classes_), known.weights_)
+        fitted = scored.fitted_
+        of_known = Training(None, fitted.codes_, len(scored.classes_), fitted.weights_)
         return replace(
             quantifier.fitted_,
             method=f"OpenSet({type(base).__name__})",

@@ -121,12 +121,12 @@ class _Synthetic(Aggregation):
             items = as_if_half(items, self.prior)
         distances = [model.solve(items, samples).objective for model in self.matched]
         # Rounded, as several may be as near; then the least overlap is taken.
-        chosen = np.argmin(np.round(distances, 9), axis=0)
+        nearest = np.argmin(np.round(distances, 9), axis=0)
         solutions = [model.solve(self._view(items), samples) for model in self.fitted]
-        rows = np.arange(len(chosen))
+        rows = np.arange(len(nearest))
         return Solution(
             *(
-                np.stack([getattr(solution, name) for solution in solutions])[chosen, rows]
+                np.stack([getattr(solution, name) for solution in solutions])[nearest, rows]
                 for name in ("prevalence", "converged", "iterations", "objective")
             )
         )

@@ -264,7 +264,7 @@ def trend_chart(
     alerts: Sequence[int] = (),
 ) -> Markup:
     """Estimates with intervals, left to right: joined if `line`, alerts as upright lines."""
-    scale = _Scale(len(rows), axis, wide, height)
+    scale = _Plane(len(rows), axis, wide, height)
     is_dense = len(rows) > _MANY
     curves = [_band(rows, scale)] if is_dense and line else []
     if line:
@@ -290,12 +290,12 @@ def trend_chart(
     )
 
 
-def _alert(scale: _Scale, i: int) -> Markup:
+def _alert(scale: _Plane, i: int) -> Markup:
     x = f"{scale.x(i):.2f}%"
     return tag("line", class_="alert", x1=x, x2=x, y1=_ABOVE, y2=scale.height - _BELOW)
 
 
-class _Scale:
+class _Plane:
     """Positions of groups and values."""
 
     def __init__(self, n_groups: int, axis: Axis, wide: bool, height: float) -> None:
@@ -318,7 +318,7 @@ class _Scale:
         return WIDTH / 100 * self.x(i), self.y(value)
 
 
-def _trend_grid(scale: _Scale, training: float | None) -> list[Markup]:
+def _trend_grid(scale: _Plane, training: float | None) -> list[Markup]:
     lines = []
     for tick, text in scale.axis.ticks.items():
         y = scale.y(tick)
@@ -331,17 +331,17 @@ def _trend_grid(scale: _Scale, training: float | None) -> list[Markup]:
     return [*lines, reference]
 
 
-def _band(rows: Sequence[Row], scale: _Scale) -> Markup:
+def _band(rows: Sequence[Row], scale: _Plane) -> Markup:
     upper = [scale.point(i, row.high) for i, row in enumerate(rows)]
     lower = [scale.point(i, row.low) for i, row in enumerate(rows)]
     return path([*upper, *reversed(lower)], "band", closed=True)
 
 
-def _curve(points: Sequence[tuple[int, float]], scale: _Scale, class_: str) -> Markup:
+def _curve(points: Sequence[tuple[int, float]], scale: _Plane, class_: str) -> Markup:
     return path([scale.point(i, value) for i, value in points], class_)
 
 
-def _trend_mark(row: Row, i: int, scale: _Scale, *, many: bool, line: bool) -> Markup:
+def _trend_mark(row: Row, i: int, scale: _Plane, *, many: bool, line: bool) -> Markup:
     x = f"{scale.x(i):.2f}%"
     column = {"x": f"{scale.x(i) - scale.step / 2:.2f}%", "width": f"{scale.step:.2f}%"}
     marks = [tag("rect", class_="hit", y="0", height=scale.height - _BELOW, **column)]
@@ -363,7 +363,7 @@ def _trend_mark(row: Row, i: int, scale: _Scale, *, many: bool, line: bool) -> M
     return tag("g", tag("title", row.hint), *marks, class_=mark_class(row))
 
 
-def _group_labels(rows: Sequence[Row], scale: _Scale, most: int) -> list[Markup]:
+def _group_labels(rows: Sequence[Row], scale: _Plane, most: int) -> list[Markup]:
     """Names of every n-th group, as many as fit."""
     names = []
     for i in range(0, len(rows), -(-len(rows) // most)):

@@ -256,14 +256,14 @@ def draw_samples(protocol: Any, y_pool: ArrayLike, classes: ArrayLike | None = N
             f"draw of {name} cannot be called with the labels of a pool and its classes "
             f"({error}): define it as draw(self, y_pool, classes=None)."
         ) from None
-    drawn = protocol.draw(names[codes], classes=names)
-    if not isinstance(drawn, Samples | Iterable) or isinstance(drawn, str | bytes):
+    draws = protocol.draw(names[codes], classes=names)
+    if not isinstance(draws, Samples | Iterable) or isinstance(draws, str | bytes):
         raise HeadcountError(
-            f"draw of {name} returned an object of type {type(drawn).__name__}: it must return "
+            f"draw of {name} returned an object of type {type(draws).__name__}: it must return "
             "Samples, or a list of index arrays, one per sample."
         )
     try:
-        samples = as_samples(drawn, len(codes))
+        samples = as_samples(draws, len(codes))
     except HeadcountError as error:
         raise HeadcountError(f"draw of {name} returned wrong samples: {error}") from None
     return Samples.unchecked(

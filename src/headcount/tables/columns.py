@@ -142,7 +142,7 @@ def read_dates(values: pl.Series, form: str) -> pl.Series:
     texts = values.cast(pl.String)
     if form == _IN_QUARTERS:
         texts = texts.str.replace(_QUARTER_FIRST, "$2-Q$1")
-        year, quarter = (texts.str.extract(_QUARTER, part) for part in (1, 2))
+        year, quarter = (texts.str.extract(_QUARTER, place) for place in (1, 2))
         first_month = (3 * quarter.cast(pl.Int64) - 2).cast(pl.String)
         texts, form = year + "-" + first_month, "%Y-%m"
     if form in _DAYLESS:

@@ -141,9 +141,9 @@ def _inspect(log: Mapping[str, Any]) -> Rows:
         }
         for scorer, score in (sample.get("scores") or {}).items():
             value = score.get("value")
-            parts = value if isinstance(value, Mapping) else {"": value}
-            for part, grade in parts.items():
-                name = f"{scorer} {part}".rstrip()
+            grades = value if isinstance(value, Mapping) else {"": value}
+            for key, grade in grades.items():
+                name = f"{scorer} {key}".rstrip()
                 row[name] = (
                     _INSPECT_GRADES.get(grade, grade) if isinstance(grade, str) else grade
                 )

@@ -177,12 +177,12 @@ class TableItems:
         """All items and each group, True if these are a sequence, and warnings."""
         classes, groups = self.quantifier.classes_, self.groups
         few = self._groups_with_few_labels()
-        chosen = [place for place in range(len(groups.names)) if place not in few]
-        estimates, caught = caught_warnings(lambda: self._estimates(chosen, random_state))
+        many_labels = [place for place in range(len(groups.names)) if place not in few]
+        estimates, caught = caught_warnings(lambda: self._estimates(many_labels, random_state))
         if few:
             alone = replace(self, labelled=None, design=None)
             without, _ = caught_warnings(lambda: alone._estimates(few, random_state))
-            by_place = dict(zip(chosen + few, [*estimates, *without], strict=True))
+            by_place = dict(zip(many_labels + few, [*estimates, *without], strict=True))
             estimates = [by_place[place] for place in range(len(groups.names))]
             names = ", ".join(str(plain(groups.names[place])) for place in few[:_NAMED])
             more = f" and {len(few) - _NAMED} more" if len(few) > _NAMED else ""

@@ -244,7 +244,7 @@ def _judge_sentences(analysis: JudgeAnalysis) -> list[str]:
     # Groups without labels of their own, or without a name, are the least certain.
     named = [group for group in analysis.groups if group.group != MISSING]
     labelled = [group for group in named if group.by_labels is not None]
-    groups = next(some for some in (labelled, named, analysis.groups) if len(some) > 1)
+    groups = next(several for several in (labelled, named, analysis.groups) if len(several) > 1)
     by_rate = sorted(groups, key=lambda group: -float(group.shares[k]))
     most, least = by_rate[0], by_rate[-1]
     difference = next(

@@ -221,8 +221,8 @@ class TableFile:
     def joined(self, columns: Sequence[str], name: str) -> TableFile:
         """The table with a further column of the texts of some, joined; null if one is."""
         texts = [pl.col(column).cast(pl.String).str.strip_chars() for column in columns]
-        parts = [pl.when(text != "").then(text) for text in texts]
-        joint = pl.concat_str(parts, separator=" / ").alias(name)
+        cells = [pl.when(text != "").then(text) for text in texts]
+        joint = pl.concat_str(cells, separator=" / ").alias(name)
         return replace(
             self, columns=(*self.columns, name), _lazy=self._lazy.with_columns(joint)
         )
@@ -434,16 +434,16 @@ def _check_cells(archive: zipfile.ZipFile, name: str) -> None:
     for entry in archive.namelist():
         if not entry.startswith("xl/worksheets/") or not entry.endswith(".xml"):
             continue
-        columns, rows, rest = 0, 0, b""
+        columns, rows, tail = 0, 0, b""
         with archive.open(entry) as file:
             while block := file.read(_CHUNK):
-                block = rest + block
+                block = tail + block
                 for letters, digits in _CELL.findall(block):
                     column = 0
                     for letter in letters:
                         column = 26 * column + letter - 64
                     columns, rows = max(columns, column), max(rows, int(digits))
-                rest = block[block.rfind(b"<") :][:_CHUNK]
+                tail = block[block.rfind(b"<") :][:_CHUNK]
         if rows * columns > _MOST_CELLS:
             raise HeadcountError(
                 f"{name!r} has a cell in row {rows:,} and one in column {columns:,}, too far "

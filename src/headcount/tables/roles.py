@@ -92,9 +92,9 @@ def header_rows(table: TableFile, column: pl.Series) -> Ints:
     if len(rows) in (0, len(column)):
         return np.empty(0, np.int64)
     # A class may have the name of its column, so the others decide.
-    others = table.read([name for name in table.columns if name != column.name], rows)
-    repeats = np.full(len(rows), others.width > 0)
-    for values in others.iter_columns():
+    frame = table.read([name for name in table.columns if name != column.name], rows)
+    repeats = np.full(len(rows), frame.width > 0)
+    for values in frame.iter_columns():
         texts = values.cast(pl.String, strict=False).str.strip_chars()
         repeats &= (texts == values.name).fill_null(False).to_numpy()
     return np.asarray(rows[repeats], np.int64)
@@ -829,8 +829,8 @@ class Options:
     def table(self, source: Any, name: str) -> TableFile:
         """Table of a path or frame, with a column of the groups if several make them."""
         table = as_table(source, name, self.separator)
-        for part in self.parts:
-            table = self._with_period(table, part)
+        for column in self.parts:
+            table = self._with_period(table, column)
         if not self.parts or not set(self.parts) <= set(table.columns):
             return table
         return table.joined(self.parts, str(self.by))

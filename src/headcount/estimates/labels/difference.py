@@ -78,14 +78,14 @@ class Difference:
         >>> [end.round(2).tolist() for end in labelled.with_blind(0.5).ends(0.95)]
         [[0.1, 0.4], [0.6, 0.9]]
         """
-        rest, equal = 1 - part, 1 / len(self.centre)
+        visible, equal = 1 - part, 1 / len(self.centre)
         return replace(
             self,
-            centre=rest * self.centre + part * equal,
-            covariance=rest**2 * self.covariance,
-            asymmetry=rest * self.asymmetry,
-            up=rest * self.up,
-            down=rest * self.down,
+            centre=visible * self.centre + part * equal,
+            covariance=visible**2 * self.covariance,
+            asymmetry=visible * self.asymmetry,
+            up=visible * self.up,
+            down=visible * self.down,
             blind=(part * equal, part * (1 - equal)),
         )
 
@@ -130,7 +130,7 @@ def error_mass(probability: Floats) -> tuple[Floats, Floats]:
     return probability * np.sqrt(complement), complement * np.sqrt(probability)
 
 
-class ShareEstimator(Protocol):
+class EstimateWithEnds(Protocol):
     """Estimates of shares that may lie outside of 0 to 1, with intervals."""
 
     @property
@@ -147,7 +147,7 @@ def on_simplex(centre: Floats) -> Floats:
     return np.asarray(positive / positive.sum())
 
 
-def share_ends(estimate: ShareEstimator, n_items: int, level: float) -> tuple[Floats, Floats]:
+def share_ends(estimate: EstimateWithEnds, n_items: int, level: float) -> tuple[Floats, Floats]:
     """Ends of intervals for shares, from 0 to 1."""
     low, high = estimate.ends(level)
     # Around the nearest share that is possible.

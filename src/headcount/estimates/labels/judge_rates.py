@@ -308,9 +308,9 @@ def _group(
     n_gold = int((members & (items.gold >= 0)).sum())
     learnt, source = items.calibration, "the calibration set"
     elsewhere = ~members & (items.gold >= 0)
-    others = items.gold[elsewhere]
+    gold_elsewhere = items.gold[elsewhere]
     few = learnt is None and n_gold < _ENOUGH and not items.is_mean and items.order is None
-    if few and _has_all(others, items.classes):
+    if few and _has_all(gold_elsewhere, items.classes):
         between = None if slices is None else slices.between
         learnt = replace(items.calibrated(elsewhere), between=between)
         source = "the gold labels of the other groups"
@@ -391,9 +391,9 @@ def _from_gold(
     if items.predictions is not None:
         everywhere, unseen = items.predictions
         residuals = outcomes - unseen[rows]
-        seen = members & ~np.isin(items.verdicts, unlabelled)
-        survey_weights = None if items.weights is None else items.weights[seen]
-        predicted = np.average(everywhere[seen], axis=0, weights=survey_weights)
+        with_labels = members & ~np.isin(items.verdicts, unlabelled)
+        survey_weights = None if items.weights is None else items.weights[with_labels]
+        predicted = np.average(everywhere[with_labels], axis=0, weights=survey_weights)
         mass = np.clip(unseen[rows], 0.0, 1.0)
     difference = Difference.of(sample, residuals, predicted, mass)
     spread = _spread_of_means(outcomes, sample.weights) if items.is_mean else 1.0
@@ -489,7 +489,7 @@ def _contributions(items: _Items, positive: Any) -> tuple[Contribution, ...]:
         Contribution(
             name,
             width([name]),
-            width([other for other in every if other != name]),
+            width([judge for judge in every if judge != name]),
             width(every),
         )
         for name in every
@@ -512,8 +512,8 @@ def _strata(items: _Items, members: Bools) -> tuple[Ints, Ints, Ints, list[int]]
     place = np.arange(V)
     place[thin] = int(counts.argmax())
     rows = rows[~blind[items.verdicts[rows]]]
-    seen = items.verdicts[members][~blind[items.verdicts[members]]]
-    values, merged = np.unique(place[seen], return_inverse=True)
+    verdicts = items.verdicts[members][~blind[items.verdicts[members]]]
+    values, merged = np.unique(place[verdicts], return_inverse=True)
     strata = np.searchsorted(values, place[items.verdicts[rows]]).astype(np.int64)
     return rows, strata, np.bincount(merged), np.flatnonzero(blind).tolist()
 

@@ -417,7 +417,7 @@ class JudgeResult:
         return Table(["groups", "class", unit, "from", "to"], rows, [False] * 2 + [True] * 3)
 
     def _ranks_table(self, level: float) -> Table:
-        rows = [[Cell(str(part)) for part in rank] for rank in self.ranks(level)]
+        rows = [[Cell(str(value)) for value in rank] for rank in self.ranks(level)]
         return Table(["group", "rank", "best", "worst"], rows, [False] + [True] * 3)
 
     def _agreement_table(self, level: float) -> Table:
