@@ -178,11 +178,7 @@ Scored or Verdicts
         names: Sequence[Any] | None = None,
         noun: str = "group",
     ) -> None:
-        """Fit methods on some of the groups to estimate the others; estimates follow them.
-
-        `names` has the names of the groups in their order, which is sorted by default, and
-        `noun` is what a group is called.
-        """
+        """Fit methods on some of the groups to estimate the others; estimates follow them."""
         fitted = self.fitted_
         reference, source = fitted.training, fitted.source
 

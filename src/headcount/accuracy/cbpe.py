@@ -96,10 +96,7 @@ class CBPE(Predictor):
 
 @dataclass(frozen=True, eq=False)
 class _Calibration:
-    """Calibration learnt from posteriors with known classes.
-
-    ``calibrators`` has the one of all items, or one per fold, whose results are averaged.
-    """
+    """Calibration learnt from posteriors with known classes."""
 
     method: str
     scores: Floats

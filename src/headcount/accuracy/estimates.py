@@ -393,10 +393,7 @@ def accuracy_from_labels(
     labelled: Any,
     design: LabelPlan | None,
 ) -> list[AccuracyEstimate]:
-    """Estimate a metric on samples of a pool from labels of some of its items.
-
-    ``under_shift`` are the estimates of the same metric without labels.
-    """
+    """Estimate a metric on samples of a pool from labels of some of its items."""
     if any(isinstance(estimate.measure, ReferenceRanking) for estimate in under_shift):
         raise HeadcountError(
             f"metric is {under_shift[0].metric!r}, which is not a function of the table that "

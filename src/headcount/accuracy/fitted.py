@@ -46,10 +46,7 @@ class MetricModel:
     most_simulations: ClassVar[int] = 1_000_000
 
     def reduction(self) -> tuple[Reduction, ...] | None:
-        """Means over the outputs of a sample that determine its statistics.
-
-        None if the outputs themselves are needed.
-        """
+        """Means over the outputs of a sample that determine its statistics."""
         return None
 
     def solve_reduced(self, reduced: Reduced, sizes: Ints) -> Floats:
@@ -72,10 +69,7 @@ class MetricModel:
         return self.values(statistics, metric)
 
     def cross_fitted(self) -> tuple[MetricModel, MetricModel]:
-        """Models for new items and for the items of the reference, with equal behaviour.
-
-        This model twice, unless it trains a classifier or a calibration on the reference.
-        """
+        """Models for new items and for the items of the reference, with equal behaviour."""
         return self, self
 
     def simulation_rows(self, reference: Reference) -> Ints:
@@ -109,10 +103,7 @@ class AccuracyModel(MetricModel):
 
 @dataclass(frozen=True, eq=False)
 class FittedPredictor(Fitted, NeedsStatistics):
-    """A fitted method whose answers are metrics. Its training items are a `Reference`.
-
-    `past` is the `AccuracyHistory` of labelled groups, or None.
-    """
+    """A fitted method whose answers are metrics. Its training items are a `Reference`."""
 
     reducible: ClassVar[str] = "CBPE, ATC, DoC or LEAP"
 
@@ -171,10 +162,7 @@ class FittedPredictor(Fitted, NeedsStatistics):
 def answers_with_shares(
     model: MetricModel, metric: TableMetric, answers: Floats, statistics: Floats
 ) -> Floats:
-    """Answers as columns; those of ranking metrics with the estimated shares of classes.
-
-    A ranking metric may not depend on the shares, but its precision does.
-    """
+    """Answers as columns; those of ranking metrics with the estimated shares of classes."""
     columns = answers[:, None]
     if isinstance(metric, ReferenceRanking) and isinstance(model, ConfusionModel):
         columns = np.hstack([columns, statistics.sum(axis=2)[:, 1:]])

@@ -46,10 +46,7 @@ def check_quantifier(quantifier: Any, default: Quantifier) -> Quantifier:
 
 @dataclass(frozen=True, eq=False)
 class FittedQuantifier:
-    """Quantifier for samples of any pool, or of its own training items if these are given.
-
-    ``model`` is its cross-fitted model; None for the one that ``predict`` uses.
-    """
+    """Quantifier for samples of any pool, or of its own training items if these are given."""
 
     fitted: Fitted
     model: Any = None
@@ -96,11 +93,7 @@ class FittedQuantifier:
 
 @dataclass(frozen=True, eq=False)
 class ClassShares:
-    """Shares of all classes in samples; 0 for classes that the reference has no items of.
-
-    The quantifier is None if there is a single class. It was fitted on "posteriors", "labels"
-    or "items", as ``form`` says.
-    """
+    """Shares of all classes in samples; 0 for classes that the reference has no items of."""
 
     quantifier: FittedQuantifier | None
     present: Ints
@@ -191,10 +184,7 @@ def _of_outputs(reduction: Reduction, present: Ints, form: str, takes: str) -> R
 
 
 def fit_class_shares(quantifier: Quantifier, reference: Reference) -> ClassShares:
-    """Fit a copy of a quantifier on the outputs of a classifier, which are held out.
-
-    One that works on the features, or trains several classifiers, is fitted on the items.
-    """
+    """Fit a copy of a quantifier on the outputs of a classifier, which are held out."""
     present, outputs = reference.present, reference.items
     form = "items"
     if ScoringPlan(quantifier).takes in ("posteriors", "labels"):
@@ -264,10 +254,7 @@ class ByRows:
 
 @dataclass(frozen=True, eq=False)
 class Exact:
-    """As many equations as cells: the first class gets the remaining predictions.
-
-    Least squares if the remainder is negative.
-    """
+    """As many equations as cells: the first class gets the remaining predictions."""
 
     rates: Floats
 

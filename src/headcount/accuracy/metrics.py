@@ -322,10 +322,7 @@ class RankingMetric:
         return self.expected(scores, np.eye(scores.shape[1])[classes], samples)
 
     def expected(self, scores: Floats, masses: Floats, samples: Samples) -> Floats:
-        """Metric on samples of items whose classes are known with a probability only.
-
-        ``masses`` has a row for each item of the samples, in their order.
-        """
+        """Metric on samples of items whose classes are known with a probability only."""
         K = scores.shape[1]
         of_sample = np.repeat(np.arange(len(samples)), samples.sizes)
         total, offsets = masses.sum(axis=1), np.asarray(samples.offsets, np.int64)
@@ -562,11 +559,7 @@ def realised(metric: str, items: Scored | Verdicts, codes: ArrayLike, classes: A
 
 @dataclass(frozen=True, eq=False)
 class ModelOutputs:
-    """`Scored` or `Verdicts` in the order of the classes, and the items where they are known.
-
-    ``scores`` are None if only decisions are known, and ``labels`` are positions of the
-    predicted classes.
-    """
+    """`Scored` or `Verdicts` in the order of the classes, and the items if they are known."""
 
     scores: Floats | None
     labels: Ints
@@ -609,10 +602,7 @@ class ModelOutputs:
 
 @dataclass(frozen=True, eq=False)
 class Reference(Training):
-    """Training items of a predictor: outputs of a classifier that was not trained on them.
-
-    A class may have no items.
-    """
+    """Training items of a predictor: outputs of a classifier that was not trained on them."""
 
     items: ModelOutputs
 

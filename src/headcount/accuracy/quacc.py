@@ -49,11 +49,7 @@ def cells_of(variant: str, true: Ints, predicted: Ints, K: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class CellSet:
-    """Rows of labelled items and the cells that one quantifier covers: its classes.
-
-    Other cells are estimated as empty. ``labels`` are positions in ``cells``. The items are
-    those of one predicted class, or all if it is None.
-    """
+    """Rows of labelled items and the cells that one quantifier covers: its classes."""
 
     predicted: int | None
     rows: Ints
@@ -67,10 +63,7 @@ class CellSet:
 
     @cached_property
     def order(self) -> Ints:
-        """Positions in `rows` to learn from; single items of a cell are repeated at the end.
-
-        Otherwise a fold without the item would lack the cell.
-        """
+        """Positions in `rows` to learn from; single items of a cell are repeated at the end."""
         alone = np.flatnonzero(np.bincount(self.labels)[self.labels] == 1)
         return np.concatenate([np.arange(len(self.labels)), alone])
 
@@ -84,10 +77,7 @@ class CellSet:
 
 
 def cell_sets(variant: str, true: Ints, predicted: Ints, K: int) -> list[CellSet]:
-    """Sets of cells into which a variant divides the labelled items.
-
-    One for all cells, one for each predicted class, or one with all errors in one cell.
-    """
+    """Sets of cells into which a variant divides the labelled items."""
     cells = cells_of(variant, true, predicted, K)
     predictions: Sequence[int | None] = range(K) if variant == "nxn" else [None]
     sets = []
@@ -130,10 +120,7 @@ class CellSamples:
         )
 
     def add(self, solve: Solve | None, shares: Floats) -> None:
-        """Add the estimated shares of the cells of the set, in place.
-
-        ``solve`` returns the shares of these cells in `samples`; None for a certain set.
-        """
+        """Add the estimated shares of the cells of the set, in place."""
         places = np.flatnonzero(self.counts)
         if not len(places):
             return
@@ -182,10 +169,7 @@ def confidences(posteriors: Floats) -> Floats:
 
 
 def inputs(X: Any, posteriors: Floats, *, covariates: bool) -> Any:
-    """Features, posteriors of all classes but the first, and confidences, side by side.
-
-    Sparse if the features are; without features if X is None.
-    """
+    """Features, posteriors of all classes but the first, and confidences, side by side."""
     columns = posteriors[:, 1:]
     if covariates:
         columns = np.hstack([columns, confidences(posteriors)])
@@ -268,10 +252,7 @@ class _Solver:
 def _with_unknown_predictions(
     shares: Floats, sets: Sequence[CellSet], pool: ModelOutputs, samples: Samples, K: int
 ) -> Floats:
-    """Count items as correct if no labelled item was predicted as their class.
-
-    With one quantifier per predicted class, no quantifier covers them.
-    """
+    """Count items as correct if no labelled item was predicted as their class."""
     if sets[0].predicted is None:
         return shares
     covered = [cell_set.predicted for cell_set in sets]

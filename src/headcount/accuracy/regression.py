@@ -60,10 +60,7 @@ class _Confidence:
 
 @dataclass(frozen=True, eq=False)
 class Regression(MetricModel):
-    """Line through the metrics of samples of the reference, whose statistics are ``levels``.
-
-    Metrics are compared with that of one sample, ``base``. The samples consist of ``rows``.
-    """
+    """Line through the metrics of samples of the reference, whose statistics are ``levels``."""
 
     statistic: Statistic
     levels: Floats

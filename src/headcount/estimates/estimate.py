@@ -29,11 +29,7 @@ _N_POINTS = 10_000
 def around_shares(
     low: Floats, high: Floats, shares: Floats, n_items: int
 ) -> tuple[Floats, Floats]:
-    """Ends of intervals from 0 to 1 that contain the estimated shares.
-
-    Shares among n items are accurate to half an item at best. Every level is extended by the
-    same half, so that higher levels have wider intervals.
-    """
+    """Ends of intervals from 0 to 1 that contain the estimated shares."""
     half = 0.5 / n_items
     low, high = np.minimum(low, shares - half), np.maximum(high, shares + half)
     return np.clip(low, 0, 1), np.clip(high, 0, 1)

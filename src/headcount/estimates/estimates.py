@@ -406,11 +406,7 @@ class ConditionedEstimates(Estimates):
         return self.answered.estimates([self._places[name]])[0]
 
     def values(self) -> ValuesView[Estimate]:
-        """Estimates in the order of the groups.
-
-        They are computed as they are read, several at a time, and keep few of their draws:
-        those of earlier ones are computed again if they are used.
-        """
+        """Estimates in the order of the groups."""
         return _Values(self)
 
     def to_list(self) -> list[Estimate]:

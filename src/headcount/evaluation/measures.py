@@ -57,10 +57,7 @@ class Measure:
 
 
 def check_measure(metric: Metric, *, intervals: bool = False) -> Measure:
-    """A measure from a metric's name or a function of true and estimated shares.
-
-    Those of intervals are refused, unless `intervals`.
-    """
+    """A measure from a metric's name or a function of true and estimated shares."""
     if isinstance(metric, str) and metric in metrics.OF_INTERVALS:
         if not intervals:
             raise HeadcountError(

@@ -337,10 +337,7 @@ class LabelledPool:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Rows to fit on, rows to draw samples from, and the samples (of the latter's rows).
-
-    `X` are other items, which the latter rows are of in place of the training items.
-    """
+    """Rows to fit on, rows to draw samples from, and the samples (of the latter's rows)."""
 
     train: Ints
     test: Ints

@@ -49,10 +49,7 @@ def average_ranks(errors: Floats) -> Floats:
 
 
 def wilcoxon(difference: Floats) -> float:
-    """Two-sided p-value of the signed-rank test; differences of zero are left out.
-
-    Exact, ties included, for up to 50 differences; the normal approximation for more.
-    """
+    """Two-sided p-value of the signed-rank test; differences of zero are left out."""
     moved = difference[difference != 0]
     if not len(moved):
         return 1.0

@@ -360,11 +360,7 @@ def _sums_of_first(values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Hyperplane:
-    """A hyperplane, and the accuracy of its training.
-
-    The objective is |w|^2 / 2 + C times the largest violation, where w includes the intercept;
-    ``gap`` bounds its distance from the minimum.
-    """
+    """A hyperplane, and the accuracy of its training."""
 
     coef: Floats
     intercept: float
@@ -417,10 +413,7 @@ def train(
 
 
 class _Planes:
-    """Constraints found so far, with their weights in the dual problem.
-
-    Plane 0 is the true labelling, which has no loss. Its weight is the unused part of C.
-    """
+    """Constraints found so far, with their weights in the dual problem."""
 
     def __init__(self, width: int, C: float) -> None:
         self.n = 1

@@ -386,12 +386,7 @@ class GrowthOptions:
 
 @dataclass(frozen=True)
 class Tree:
-    """A grown tree.
-
-    Node v with ``features[v] >= 0`` sends items up to ``thresholds[v]`` in that feature to
-    node ``children[v]`` and others to the next one. The other nodes are leaves. ``counts``
-    are the class counts of the nodes.
-    """
+    """A grown tree."""
 
     features: Ints
     thresholds: Floats
@@ -400,10 +395,7 @@ class Tree:
 
 
 def bin_features(X: Floats) -> BinnedFeatures:
-    """Bin each feature by its values, or into 255 bins of about equal counts.
-
-    Edges lie halfway between the values they separate.
-    """
+    """Bin each feature by its values, or into 255 bins of about equal counts."""
     bins = np.empty((X.shape[1], X.shape[0]), dtype=np.uint8)
     edges = []
     for feature in range(X.shape[1]):

@@ -430,10 +430,7 @@ class MonitorFolder:
                 folder.rmdir()
 
     def pack(self) -> None:
-        """Move small files of rows and labels into a pack, once there are many.
-
-        A pack is complete before its files are removed, and either of them may be read.
-        """
+        """Move small files of rows and labels into a pack, once there are many."""
         packs = self._packs()
         packed = _packed_names(packs)
         moved, small = [], []
@@ -705,10 +702,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _places_in_order(stored: Rows, rows: Rows) -> Ints:
-    """Place among the stored rows of each row that follows the same rows in the same order.
-
-    Single rows may be equal by chance, but not many different ones in a row.
-    """
+    """Place among the stored rows of each row that follows the same rows in the same order."""
     places = np.full(len(rows), -1)
     if min(len(stored), len(rows)) < _RUN:
         return places

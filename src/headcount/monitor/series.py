@@ -107,10 +107,7 @@ class ChunkSummaries:
 
     @cached_property
     def series(self) -> tuple[tuple[str, float], ...]:
-        """Names and weights of the series that changes are detected in.
-
-        Shares have most of the weight; accuracy and the assumption share the rest.
-        """
+        """Names and weights of the series that changes are detected in."""
         labels = [str(label) for label in self._classes.tolist()]
         shares = [labels[j] for j in self._described]
         n_forms = self._invariants(self.reference.scores[:1]).shape[1]
@@ -127,10 +124,7 @@ class ChunkSummaries:
 
     @cached_property
     def start(self) -> dict[str, tuple[float, float, float]]:
-        """Values of the series in the reference, their unit variances, and its items.
-
-        Also the realised accuracy, under "reference".
-        """
+        """Values of the series in the reference, their unit variances, and its items."""
         n = len(self.reference.labels)
         reference = (self.reference.scores, self.reference.predictions)
         (values,), (variances,) = self.observed(*reference, Samples.whole(n), [0])
@@ -270,10 +264,7 @@ class ChunkSummaries:
     def observed(
         self, scores: Floats, predictions: Ints, samples: Samples, seeds: Sequence[int]
     ) -> tuple[Floats, Floats]:
-        """Values of the series in samples of a pool, and variances for samples of one item.
-
-        The variance of a metric other than a mean is computed from copies drawn with the seeds.
-        """
+        """Values of the series in samples of a pool, and variances for samples of one item."""
         numbers = self._contributions(scores, predictions)
         moments = Dense(np.hstack([numbers, numbers**2])).means(samples)
         means, squares = np.hsplit(moments, 2)

@@ -221,11 +221,7 @@ class MixtureSolver(Protocol):
     def solve(
         self, ratios: Floats, samples: Samples, prior: Floats, weights: Floats | None = None
     ) -> Solution:
-        """Shares for each sample.
-
-        `ratios` has one row per item of the pool; `prior` holds the training shares.
-        `weights` has one number per entry of ``samples.indices``.
-        """
+        """Shares for each sample."""
 
 
 @dataclass(frozen=True, eq=False)

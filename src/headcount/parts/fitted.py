@@ -184,10 +184,7 @@ class GroupStatistics(ABC):
 def solved(
     solve: Callable[[Reduced, Ints], Floats], statistics: GroupStatistics, parts: Sequence[Part]
 ) -> tuple[Floats, Floats | None]:
-    """Answers of a model to all groups, and to variants of their statistics.
-
-    The variants, of shape (V, G, ...), show the error of statistics; None if there is none.
-    """
+    """Answers of a model to all groups, and to variants of their statistics."""
     sizes = statistics.sizes
     n_variants = statistics.n_variants(parts)
     by_variant: list[list[Floats]] = [[] for _ in range(n_variants + 1)]
@@ -251,11 +248,7 @@ class ItemSource:
         return self.takes != "features"
 
     def items(self, X: Any, *, by_folds: bool) -> Any:
-        """Items of a pool in the form that the model takes.
-
-        Scored by the classifier of every fold, they have the pool once per fold, one copy
-        after the other.
-        """
+        """Items of a pool in the form that the model takes."""
         X = self.prepared(X)
         if not isinstance(X, Scored | Verdicts):
             return self._scored_here(X, by_folds)

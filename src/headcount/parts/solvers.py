@@ -235,10 +235,7 @@ def _minimise(
     on_simplex: bool = True,
     scale: float | None = None,
 ) -> Solution:
-    """Minimise x'Hx/2 - (base + loadings . seen[s])'x for each sample s.
-
-    `scale` is the size of the numbers that H was computed from, if it is not the size of H.
-    """
+    """Minimise x'Hx/2 - (base + loadings . seen[s])'x for each sample s."""
     S, K = len(seen), len(H)
     scale = (np.trace(H) / K or 1.0) if scale is None else scale
     H = H + _RIDGE * scale * np.eye(K)
@@ -612,10 +609,7 @@ def _worthwhile(samples: Samples, K: int) -> int:
 
 
 def _within_range(ratios: Floats) -> tuple[Floats, NDArray[np.int32] | None]:
-    """Rows in the range of the kernels, and the powers of two they were divided by, if any.
-
-    The scale of a row does not affect the shares, and a power of two keeps all digits.
-    """
+    """Rows in the range of the kernels, and the powers of two they were divided by, if any."""
     total = ratios @ np.ones(ratios.shape[1])
     if total.min() > 1e-10 and total.max() < 1e10:
         return ratios, None

@@ -186,10 +186,7 @@ Reduced = Sequence[Floats | WeightedRows]
 def reduce_in_batches(
     reductions: Sequence[Reduction], items: Any, samples: Samples
 ) -> Iterator[tuple[Reduced, Ints]]:
-    """Statistics of samples of items, exact, and the numbers of items.
-
-    Means are in batches, so that memory does not grow with the number of samples.
-    """
+    """Statistics of samples of items, exact, and the numbers of items."""
     embeddings = {
         place: reduction.representation.embed(items)
         for place, reduction in enumerate(reductions)

@@ -109,12 +109,7 @@ def lighter(colour: str, amount: float) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Canvas:
-    """Axes to draw on, with font sizes.
-
-    ``own`` is the figure if it was created here. On axes passed by the user it is None, and
-    so are the font sizes, so that the user's settings apply. ``labels`` has the texts that
-    the user wants to read instead of others.
-    """
+    """Axes to draw on, with font sizes."""
 
     ax: Axes
     own: Figure | None

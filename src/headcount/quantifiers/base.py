@@ -520,10 +520,7 @@ class Quantifier(ShareEstimator):
         return self.info.no_scores
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Fitted:
-        """Fitted method, learnt from items, from `Scored` or `Verdicts`, or from a scorer.
-
-        X is a fitted scorer, and the others are None, in `fit_scorer`.
-        """
+        """Fitted method, learnt from items, from `Scored` or `Verdicts`, or from a scorer."""
         training, source = self._labelled(X, y, sample_weight, groups)
         return self._learnt(training, source)
 
@@ -598,10 +595,7 @@ class Quantifier(ShareEstimator):
         )
 
     def _predicts_by_folds(self, scorer: Any) -> bool:
-        """True if the classifiers of the folds score the items of `predict`.
-
-        Without a scorer, scores by folds are used where `Scored` holds them.
-        """
+        """True if the classifiers of the folds score the items of `predict`."""
         scores_by_folds = scorer is None or scorer.fold_scoring
         return scores_by_folds and self.info.scoring == "folds" and self._learns_from_scores()
 

@@ -459,10 +459,7 @@ class Ensemble(Quantifier):
         scoring: str | None,
         groups: Array | None = None,
     ) -> Fitted:
-        """Draw the samples and train the members.
-
-        They train classifiers if there is a `scoring`.
-        """
+        """Draw the samples and train the members."""
         base, policy, keep = self._base(), self._checked_policy(), check_keep(self.keep)
         combine = check_choice("combine", self.combine, ("mean", "median"))
         n_jobs = check_jobs(self.n_jobs)

@@ -172,10 +172,7 @@ def labelled_groups(
     ordered: Any,
     names: Sequence[Any] | None = None,
 ) -> LabelledGroups[Fitted]:
-    """Labelled items in groups, for a backtest of a quantifier that is not fitted.
-
-    `names` has the names of the groups in their order, which is sorted by default.
-    """
+    """Labelled items in groups, for a backtest of a quantifier that is not fitted."""
     classes, codes = encode_labels(y, name="y")
     in_order, members, is_sequence = group_members(groups, len(codes), ordered, names)
     labels = np.asarray(classes)[codes]

@@ -34,10 +34,7 @@ def counted(learner: Any, random_state: Any = None) -> Trained:
 
 @dataclass(frozen=True, eq=False)
 class Trained(Aggregation):
-    """Learner trained on the features, and an aggregation of its predictions.
-
-    ``then`` learns from out-of-bag or out-of-fold predictions, as ``rates`` says, if any.
-    """
+    """Learner trained on the features, and an aggregation of its predictions."""
 
     scorer: Scorer
     then: Aggregation

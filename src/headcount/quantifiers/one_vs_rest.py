@@ -279,10 +279,7 @@ def _with_shares(shares: Floats, solutions: list[Solution]) -> Solution:
 
 
 def _coupled(positive: Floats, pairs: list[tuple[int, int]], K: int) -> Floats:
-    """Shares p with the least sum of (r_ji p_i - r_ij p_j)^2, r_ij being that of i in a pair.
-
-    It is the second method of Wu, Lin & Weng.
-    """
+    """Shares p with the least sum of (r_ji p_i - r_ij p_j)^2 (Wu, Lin & Weng's second)."""
     ratios = np.zeros((len(positive), K, K))
     for column, (i, j) in zip(positive.T, pairs, strict=True):
         ratios[:, i, j], ratios[:, j, i] = 1 - column, column
@@ -315,10 +312,7 @@ def base_scorer(scorer: Scorer | _SeparateScorer) -> Scorer:
 
 
 class _SeparateScorer(ItemScorer):
-    """One scorer per class, for the class against the rest; has the methods of a `Scorer`.
-
-    Ordered classes have one per gap between them, for those after it against the others.
-    """
+    """One scorer per class, for the class against the rest; has the methods of a `Scorer`."""
 
     def __init__(self, scorer: Scorer, *, ordered: bool = False) -> None:
         self.scorer = scorer

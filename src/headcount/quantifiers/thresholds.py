@@ -441,10 +441,7 @@ class _Rates:
         return self.above(j, t) / self.spread(t)
 
     def peak(self) -> float:
-        """Threshold with the largest spread, at which the densities are equal.
-
-        The logarithm of the ratio of the densities is a parabola; this is its rising root.
-        """
+        """Threshold with the largest spread, at which the densities are equal."""
         gap, (s0, s1) = self.means[1] - self.means[0], self.sds
         slope, level = gap / s1**2, np.log(s0 / s1) - (gap / s1) ** 2 / 2
         root = np.sqrt((gap / (s0 * s1)) ** 2 - 2 * (s0**-2 - s1**-2) * np.log(s0 / s1))
@@ -464,11 +461,7 @@ class _Rates:
         return ends[0], ends[1]
 
     def edges(self, left: Floats, right: Floats) -> Floats:
-        """Edges of pieces on which polynomials approximate functions of the rates.
-
-        Pieces are short compared with the standard deviations and with the distance to where
-        the spread is zero.
-        """
+        """Edges of pieces on which polynomials approximate functions of the rates."""
         grid = self.means[:, None] + self.sds[:, None] * np.linspace(-8, 8, 129)
         first, last = left[0], right[0]
         least = 1e-13 * (last - first)

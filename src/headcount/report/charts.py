@@ -39,11 +39,7 @@ def tag(name: str, *children: str, **attributes: str | float) -> Markup:
 
 
 def number(value: float) -> str:
-    """Number as short text; it must be finite, as browsers draw no others.
-
-    >>> number(12.04), number(3.0)
-    ('12', '3')
-    """
+    """Number as short text; it must be finite, as browsers draw no others."""
     assert math.isfinite(value)
     return f"{value:.1f}".removesuffix(".0")
 
@@ -377,11 +373,7 @@ def _group_labels(rows: Sequence[Row], scale: _Plane, most: int) -> list[Markup]
 def histogram_chart(
     name: str, edges: Floats, own: Floats, sample: Floats, mixture: Floats, n_items: int
 ) -> Markup:
-    """Scores of a class: bars for the sample; a line, with its noise, for the fitted mixture.
-
-    `own` is the part of the mixture that is of the class. Heights are square roots, so that
-    bins with few items are seen as well.
-    """
+    """Scores of a class: bars for the sample; a line, with its noise, for the mixture."""
     # Rounding can put all of it a little above 1.
     expected = np.clip(mixture, 0, 1)
     noise = 2 * np.sqrt(expected * (1 - expected) / n_items)

@@ -362,11 +362,7 @@ def packed_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def rounded(value: Any) -> Any:
-    """The same plain value with numbers of six digits, and None for those that are not finite.
-
-    >>> rounded({"share": [1 / 3, 2, float("nan")]})
-    {'share': [0.333333, 2, None]}
-    """
+    """The same plain value with numbers of six digits; None for those that are not finite."""
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
     if isinstance(value, dict):

@@ -108,11 +108,7 @@ _FEWEST_ITEMS_PER_THREAD = 1 << 14
 
 @dataclass(frozen=True)
 class TargetShares:
-    """Requested shares of the classes in each sample.
-
-    Sample ``i`` has the shares of row ``i // repeats``. ``shares`` returns the (R, K) shares
-    of rows by their numbers. It is None if items are drawn regardless of their class.
-    """
+    """Requested shares of the classes in each sample."""
 
     n_rows: int
     repeats: int

@@ -47,11 +47,7 @@ def output_of(model: Any) -> Output:
 
 @contextmanager
 def calling(what: str) -> Iterator[None]:
-    """Turn an error of another package's estimator into one sentence.
-
-    Its output is checked afterwards, so that warnings of numpy on the way to it say nothing
-    new.
-    """
+    """Turn an error of another package's estimator into one sentence."""
     try:
         with np.errstate(all="ignore"):
             yield
@@ -66,11 +62,7 @@ def calling(what: str) -> Iterator[None]:
 
 
 def last_step(model: Any, X: Any) -> tuple[Any, Any]:
-    """Classifier at the end of a pipeline, and items as its other steps transform them.
-
-    Several outputs of the classifier then take one transformation. Another model and its
-    items are returned as they are.
-    """
+    """Classifier at the end of a pipeline, and items as its other steps transform them."""
     if type(model) is not Pipeline or len(model) == 1:
         return model, X
     with calling(f"transform of {_name(model)}"):

@@ -302,11 +302,7 @@ def _mean_distance(index: NearestNeighbors, Z: Any) -> Floats:
 def _signs(
     posteriors: Floats, near: _Neighbours | None, model: Any, X: Any, n_classes: int
 ) -> Floats:
-    """Log-odds of the highest posterior, entropy, and log distances to neighbours.
-
-    The first two are relative to those of equal posteriors, as a classifier without one of
-    few classes is surer than one of all classes.
-    """
+    """Log-odds of the highest posterior, entropy, and log distances to neighbours."""
     k = max(n_classes, 2)
     highest = np.clip(posteriors.max(axis=1), _SMALLEST, 1 - 1e-9)
     logs = np.log(np.maximum(posteriors, _SMALLEST))

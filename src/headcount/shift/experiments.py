@@ -43,10 +43,7 @@ class PoolPart:
     def draw(
         self, counts: Ints, seeds: NDArray[np.uint64]
     ) -> tuple[NDArray[np.integer[Any]], Ints]:
-        """Draw ``counts[i, j]`` items of cell ``j`` for sample ``i``; returns indices, offsets.
-
-        Items are drawn without replacement, except from cells that have too few.
-        """
+        """Draw ``counts[i, j]`` items of cell ``j`` for sample ``i``; indices and offsets."""
         counts = np.ascontiguousarray(counts)
         offsets = np.concatenate(([0], np.cumsum(counts.sum(axis=1))))
         indices = np.empty(offsets[-1], self.items.dtype)
@@ -66,11 +63,7 @@ class PoolPart:
 
 @dataclass(frozen=True)
 class Cells:
-    """Kinds of items, such as those of one class in one group.
-
-    ``codes`` has the cell of each row of the pool, -1 for rows that are left out. ``names``
-    describes each cell. ``classes`` are the classes of the items.
-    """
+    """Kinds of items, such as those of one class in one group."""
 
     codes: Ints
     names: tuple[str, ...]
@@ -99,11 +92,7 @@ DECIMALS = 9  # Products of shares and sizes are rounded to this, to remove roun
 
 @dataclass(frozen=True)
 class Side:
-    """Kinds of training sets, or of test samples, one row per kind.
-
-    ``counts`` is the (D, C) number of items of each cell, ``labels`` the class of each cell
-    there, and ``columns`` the settings of each kind, for tables.
-    """
+    """Kinds of training sets, or of test samples, one row per kind."""
 
     counts: Ints
     labels: Ints

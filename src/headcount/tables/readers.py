@@ -238,11 +238,7 @@ class TableFile:
 
 
 def batch_rows(n_columns: int) -> int:
-    """Number of rows that are read at a time.
-
-    >>> batch_rows(3), batch_rows(100)
-    (65536, 20971)
-    """
+    """Number of rows that are read at a time."""
     return max(1024, min(_BATCH_ROWS, _BATCH_CELLS // max(1, n_columns)))
 
 

@@ -54,11 +54,7 @@ class LabelledItems:
 
 
 def read_labelled(table: TableFile, target: str, *, random_state: int = 0) -> LabelledItems:
-    """Read the rows of a table that have a label.
-
-    Rows without a label, that repeat the header, or with the only item of a class are left
-    out. Of very many rows, a random sample is read.
-    """
+    """Read the rows of a table that have a label."""
     table.require([target], "which `target` names")
     column = table.read([target])[target]
     labels, rows, notes = read_labels(column, table.name, header_rows(table, column))
@@ -513,11 +509,7 @@ def find_score_columns(
     codes: Ints,
     leave_out: Collection[str] = (),
 ) -> ScoreColumns:
-    """Find the columns of the posteriors by their names.
-
-    A single column that is not named after a class is of the class whose rows, which `codes`
-    tells for the rows of the table, have the higher scores.
-    """
+    """Find the columns of the posteriors by their names."""
     names = tuple(map(str, classes))
     columns = [name for name in table.columns if name != target and name not in leave_out]
     scores = ScoreColumns.named_after(names, columns)

@@ -50,14 +50,7 @@ class Agreement:
 
     @classmethod
     def of(cls, gap: Floats, covariance: Floats, df: int) -> Agreement:
-        """Test whether a difference of two estimates is chance.
-
-        ``df`` are the degrees of freedom of its covariance.
-
-        >>> import numpy as np
-        >>> Agreement.of(np.array([0.1]), np.array([[0.001]]), 99)
-        The labels disagree with the estimate under prior shift (p = 0.0021).
-        """
+        """Test whether a difference of two estimates is chance."""
         D = len(gap)
         statistic = float(gap @ np.linalg.pinv(covariance, hermitian=True) @ gap)
         # As the covariance is itself estimated, Fisher's F rather than chi-squared.

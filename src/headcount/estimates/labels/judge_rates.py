@@ -60,20 +60,7 @@ def correct_verdicts(
     scale: tuple[float, float] | None = None,
     order: ArrayLike | None = None,
 ) -> JudgeResult:
-    """Correct the rates that a judge measures, by gold labels of some items.
-
-    `headcount.judge` does the same for tables. A judge is a model, a rule or a person whose
-    verdicts are cheap and not always right. If a random part of the items has gold labels,
-    each group's rate is estimated from its own labels, by verdict: this holds whatever errors
-    the judge makes. If the gold labels are those of other items, a calibration set, rates are
-    corrected by the judge's errors on them (Rogan and Gladen): this holds if the judge errs on
-    both alike.
-
-    Verdicts of several judges are a mapping of their names to columns. With `mean`, which is
-    the default for gold labels of more than ten numbers, the mean of the gold labels is
-    estimated, on a scale whose ends are by default those of the labels. `order` is the order in
-    which gold labels were taken, at random; intervals are then valid however often one looks.
-    """
+    """Correct the rates that a judge measures, by gold labels of some items."""
     check_choice("estimand", estimand, ("realised", "expected"))
     if mean is None:
         mean = scale is not None or has_many_values(gold)
@@ -205,10 +192,7 @@ class _Items:
 
     @cached_property
     def predictions(self) -> tuple[Floats, Floats] | None:
-        """Outcomes that several judges, or scores, predict: of all items, and out of fold.
-
-        None for one judge whose verdicts are classes: strata use all that these say.
-        """
+        """Outcomes that several judges, or scores, predict: of all items, and out of fold."""
         if len(self.judges) == 1 and self.kinds.edges is None:
             return None
         rows = np.flatnonzero(self.gold >= 0).astype(np.int64)

@@ -49,11 +49,7 @@ def population_variance(
     sample: LabelSample,
     outcomes: Floats,
 ) -> Floats:
-    """Variance of the shares of some items around those of the population they are from.
-
-    ``scores`` (n, V), weights and clusters are those of all items, ``outcomes`` (n, K) the
-    classes of the labelled ones. Clusters have the effect that either of them shows.
-    """
+    """Variance of the shares of some items around those of the population they are from."""
     size = effective_size(len(scores), weights, None, None)
     effect = np.ones(len(shares))
     if clusters is not None and sample.clusters is not None:
@@ -110,12 +106,7 @@ class LabelSample:
         weights: Floats | None = None,
         clusters: Ints | None = None,
     ) -> LabelSample:
-        """Random sample within strata.
-
-        ``strata`` are those of the labelled rows, at least one in each; ``sizes`` are
-        the numbers of items in the strata. Weights and clusters are those of all items
-        of the pool.
-        """
+        """Random sample within strata."""
         counts = np.bincount(strata, minlength=len(sizes))
         mass = (sizes / counts)[strata]
         if weights is not None:

@@ -622,11 +622,7 @@ class RatioCells:
         return np.where(self._levels == _DROPPED, sampled, self._totals[:, :, 0].sum(axis=1))
 
     def weighted_rows(self, groups: slice, variant: int, copies: int) -> WeightedRows:
-        """Cells of some groups, or the items of their samples, as weighted rows.
-
-        Variants have cells of twice the width or more, and samples without a part of their
-        items.
-        """
+        """Cells of some groups, or the items of their samples, as weighted rows."""
         self._settle()
         cells = self._cells.all().between(groups)
         if variant:

@@ -52,11 +52,7 @@ class PosteriorColumns:
     def of_batch(
         self, batch: pl.DataFrame, table: str = "", first_row: int = 0, *, missing: bool = False
     ) -> Floats:
-        """Posteriors of all classes of the rows of a frame, (n, K).
-
-        ``table`` is the name of the table in messages, and ``first_row`` the row of its first.
-        Rows without a score are NaN if scores may be `missing`; else they are an error.
-        """
+        """Posteriors of all classes of the rows of a frame, (n, K)."""
         numbers = [self.numbers(batch[name], table, first_row) for name in self.names]
         where = repr(table) if table else "The table"
         for column in numbers:

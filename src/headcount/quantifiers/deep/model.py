@@ -326,10 +326,7 @@ class NetworkTraining(Aggregation):
 
 @dataclass(frozen=True, eq=False)
 class _Split:
-    """Items and bags in two parts: for training, and for validation.
-
-    Rows count through the labelled items, then through those of the known bags.
-    """
+    """Items and bags in two parts: for training, and for validation."""
 
     labelled: Training | None
     known: BagTraining | None

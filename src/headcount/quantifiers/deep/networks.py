@@ -70,10 +70,7 @@ def linear_votes(features: Tensor, bins: int) -> Tensor:
 
 
 class LinearVotes(nn.Module):
-    """Histograms by `linear_votes`, as relative differences from equal bins.
-
-    Centred, as the head learns slowly from inputs that hardly vary around a large mean.
-    """
+    """Histograms by `linear_votes`, as relative differences from equal bins."""
 
     def __init__(self, bins: int) -> None:
         super().__init__()
@@ -148,10 +145,7 @@ def _sums_between(excess: Tensor, start: Tensor, stop: Tensor) -> Tensor:
 
 
 class HardVotes(nn.Module):
-    """Histograms with learnt bins: an item votes for each bin whose centre is near enough.
-
-    The vote is 1.01^(width - distance) if that is above 1, and 0 otherwise.
-    """
+    """Histograms with learnt bins: an item votes for each bin whose centre is near enough."""
 
     def __init__(self, features: int, bins: int) -> None:
         super().__init__()
@@ -636,11 +630,7 @@ def _error(
 
 
 def alignment(branches: Tensor) -> Tensor:
-    """Mean linear centred kernel alignment of two branches, of shape (branches, bags, width).
-
-    1 if all describe the bags alike up to rotation and scale, 0 for branches that have nothing
-    in common.
-    """
+    """Mean linear centred kernel alignment of branches, of shape (branches, bags, width)."""
     if len(branches) < 2:
         return branches.new_zeros(())
     centred = branches - branches.mean(1, keepdim=True)
