@@ -274,8 +274,6 @@ class FeatureHistograms:
 # Keys of patterns are looked up in a table if there are no more of them; else they are sorted.
 _MOST_KEYS = 2**16
 _LARGEST_KEY = 2**62
-# Numbers of joint patterns may have gaps up to this size.
-_LARGEST_NUMBER = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -437,15 +435,3 @@ class _ColumnCodes:
         factors = np.zeros(self.codes.shape[1], np.int64)
         factors[members] = strides
         return np.asarray(self.codes @ factors + (self.zeros * factors).sum(), dtype=np.int64)
-
-
-def joint_codes(columns: NDArray[np.integer[Any]]) -> Ints:
-    """Number the joint patterns of a few columns of whole numbers, without gaps."""
-    numbers = np.zeros(columns.shape[1], np.int64)
-    for column in columns:
-        numbers = numbers * (int(column.max()) + 1) + column
-        if numbers.max() > _LARGEST_NUMBER:
-            numbers = np.unique(numbers, return_inverse=True)[1]
-    met = np.zeros(numbers.max() + 1, np.int64)
-    met[numbers] = 1
-    return (np.cumsum(met) - 1)[numbers]

@@ -15,7 +15,7 @@ from headcount._kernels.distances import (
     add_sparse_distances,
     squared_norms,
 )
-from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.arrays import Floats, Ints
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError
 from headcount.parts.training import Dense, Features, Header, Training
@@ -106,10 +106,6 @@ class _Ranks:
         left = self.upto[np.searchsorted(self.values, values, side="left")]
         right = self.upto[np.searchsorted(self.values, values, side="right")]
         return (left + right) / 2
-
-
-# Pairs of items at a time: 64 MB of distances.
-_BLOCK_PAIRS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,30 +300,6 @@ def _check_finite(distances: Floats) -> None:
             f"X has numbers in row {int(finite.argmin())} whose squares overflow: divide its "
             "columns by their scale."
         )
-
-
-def distances_to_sets(X: Array, weights: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Weighted sums of the Euclidean distances of each item to all others, for many weights.
-
-    Each distance is measured once, in single precision.
-    """
-    # Centred, so that squares are small and little is lost when they are subtracted.
-    items = (X - X.mean(axis=0)).astype(np.float32)
-    squares = np.einsum("ij,ij->i", items, items)
-    out = np.empty((len(items), weights.shape[1]), np.float32)
-    step = max(1, _BLOCK_PAIRS // len(items))
-    for first in range(0, len(items), step):
-        block = slice(first, first + step)
-        table = items[block] @ items.T
-        table *= -2
-        table += squares
-        table += squares[block, None]
-        np.maximum(table, 0, out=table)
-        np.sqrt(table, out=table)
-        rows = np.arange(len(table))
-        table[rows, first + rows] = 0
-        out[block] = table @ weights
-    return out
 
 
 @dataclass(frozen=True, eq=False)

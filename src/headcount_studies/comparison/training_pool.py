@@ -19,16 +19,20 @@ from headcount.items.arrays import (
     count_rows,
     take_rows,
 )
-from headcount.learn.neighbours import NeighbourLists, ProportionWeightedKNN
+from headcount.learn.neighbours import ProportionWeightedKNN
 from headcount.parts.aggregation import Aggregation, Moments, MomentSolver
-from headcount.parts.binning import joint_codes
-from headcount.parts.distances import EuclideanDistance, distances_to_sets
+from headcount.parts.distances import EuclideanDistance
 from headcount.parts.solvers import EnergyDistance, Solution
 from headcount.parts.training import Binned, Dense, Training
 from headcount.quantifiers.base import Quantifier, is_simple
 from headcount.quantifiers.features import MatchedHistograms, MeanOverSubsets, SubsetVotes
 from headcount.quantifiers.learners import Trained
 from headcount.samples.samples import Samples
+from headcount_studies.comparison.whole_pool import (
+    NeighbourLists,
+    distances_to_sets,
+    joint_codes,
+)
 
 # Numbers held for a block of sample means of patterns: 64 MB.
 _BLOCK_NUMBERS = 8_000_000
