@@ -585,35 +585,27 @@ class Estimate:
         """Table with columns class, share, raw, low, high, count, count_low, count_high."""
         import polars as pl
 
-        ends, counts = self.interval(level), self.counts(level)
-        return pl.DataFrame(
-            {
-                "class": self.classes.tolist(),
-                "share": self.shares,
-                "raw": self.raw,
-                "low": ends.low,
-                "high": ends.high,
-                "count": counts.count,
-                "count_low": counts.low,
-                "count_high": counts.high,
-            }
-        )
+        columns = self._columns(level)
+        return pl.DataFrame(columns | {"class": self.classes.tolist()})
 
-    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return all results except the draws, as plain values for JSON."""
+    def _columns(self, level: float) -> dict[str, Any]:
+        """Numbers by class, as arrays."""
         ends, counts = self.interval(level), self.counts(level)
-        columns = {
+        return {
             "class": self.classes, "share": self.shares, "raw": self.raw,
             "low": ends.low, "high": ends.high, "count": counts.count,
             "count_low": counts.low, "count_high": counts.high,
         }  # fmt: skip
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Return all results except the draws, as plain values for JSON."""
+        columns, test = self._columns(level), self.fit_test
         values = zip(*(column.tolist() for column in columns.values()), strict=True)
-        test = self.fit_test
         return {
             "method": self.method,
             "n_items": self.n_items,
             "estimand": self.estimand,
-            "level": ends.level,
+            "level": check_fraction("level", level),
             "classes": [dict(zip(columns, row, strict=True)) for row in values],
             "fit_test": None if test is None else test.to_dict(),
             "warnings": list(self.warnings),

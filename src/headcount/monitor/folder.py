@@ -68,21 +68,13 @@ class Rows:
 
     def take(self, rows: Any) -> Rows:
         """Some of the rows."""
-        return Rows(
-            self.keys[rows], self.scores[rows], self.predictions[rows], self.labels[rows],
-            self.only_label[rows],
-        )  # fmt: skip
+        return Rows(**{name: column[rows] for name, column in vars(self).items()})
 
     @classmethod
     def concatenate(cls, batches: list[Rows]) -> Rows:
         """Rows of all parts."""
-        return cls(
-            np.concatenate([rows.keys for rows in batches]),
-            np.concatenate([rows.scores for rows in batches]),
-            np.concatenate([rows.predictions for rows in batches]),
-            np.concatenate([rows.labels for rows in batches]),
-            np.concatenate([rows.only_label for rows in batches]),
-        )
+        columns: Any = zip(*(vars(rows).values() for rows in batches), strict=True)
+        return cls(*map(np.concatenate, columns))
 
     @property
     def fingerprint(self) -> int:

@@ -28,7 +28,6 @@ from headcount.items.arrays import Scored, Verdicts
 from headcount.quantifiers.adjusted import ACC
 from headcount.report.charts import Axis, Row, group_chart, rows_chart
 from headcount.report.page import (
-    FLAG,
     Page,
     PageColumn,
     advice,
@@ -36,10 +35,8 @@ from headcount.report.page import (
     estimate_legend,
     facts,
     figure,
-    flag,
     folded,
     headline,
-    hidden_rows,
     note,
     notes_section,
     now,
@@ -48,7 +45,6 @@ from headcount.report.page import (
     paragraph,
     scrolled,
     section,
-    table,
     warnings_link,
     warnings_section,
 )
@@ -61,6 +57,8 @@ from headcount.tables.pages import (
     QUESTION,
     answer,
     grouped_notes,
+    groups_table,
+    p_values_explained,
     plain_notes,
     short_p,
     written_level,
@@ -630,11 +628,8 @@ def _accuracy_groups_section(
     caption = f"{metric} with {level} intervals."
     p_values = list(map(_p_value, analysis.groups.values()))
     if any(p_value is not None for p_value in p_values):
-        caption += (
-            " p: the chance of items at least so unlike the labelled ones if only the mix has "
-            f"changed. Below {BROKEN_LEVEL}, do not rely on the {metric}."
-        )
-    columns = [FLAG] * flagged + [PageColumn("Group", "words", names=True)]
+        caption += p_values_explained(f"do not rely on the {metric}")
+    columns = [PageColumn("Group", "words", names=True)]
     columns += [PageColumn(metric), PageColumn("From"), PageColumn("To"), PageColumn("Items")]
     columns += [PageColumn("Truth")] * is_known + [PageColumn("p")]
     cells = []
@@ -642,7 +637,6 @@ def _accuracy_groups_section(
         truth = "" if row.truth is None else row.text(row.truth)
         cells.append(
             [
-                *([flag(row.is_broken)] * flagged),
                 row.label,
                 *map(row.text, (row.value, row.low, row.high)),
                 f"{row.items:,}",
@@ -655,18 +649,7 @@ def _accuracy_groups_section(
         "Over time" if analysis.ordered else "By group",
         estimate_legend(level, truth=is_known, flagged=flagged),
         panels([(metric, chart)], wide=True, scrolls=True),
-        note(caption, name="groups-caption"),
-        scrolled(
-            table(
-                columns,
-                cells,
-                name="groups",
-                css="sortable flagged" if flagged else "sortable",
-                muted=[row.is_broken for row in rows],
-            ),
-            "tall",
-        ),
-        hidden_rows(len(rows) - MOST_ROWS),
+        *groups_table(caption, columns, cells, [row.is_broken for row in rows]),
     )
 
 

@@ -377,7 +377,7 @@ def _groups_section(analysis: Analysis, shown: list[int]) -> Markup:
             rows, label, share_axis(rows), ordered=analysis.ordered, n_panels=len(shown)
         )
         charts.append((name, chart))
-    columns = [FLAG] * flagged + [PageColumn("Group", "words", names=True)]
+    columns = [PageColumn("Group", "words", names=True)]
     columns += [PageColumn("Class", "words", names=True)] * (not is_binary)
     labelled = any(item.in_labelled is not None for item in analysis.groups)
     numbers = _number_columns(analysis, labelled=labelled)
@@ -385,7 +385,6 @@ def _groups_section(analysis: Analysis, shown: list[int]) -> Markup:
     rows_of = [(item, j) for item in analysis.groups for j in shown]
     cells = [
         [
-            *([flag(item.is_broken)] * flagged),
             words(item.name),
             *([words(analysis.classes[j])] * (not is_binary)),
             *_numbers(item, j, labelled=labelled),
@@ -407,18 +406,43 @@ def _groups_section(analysis: Analysis, shown: list[int]) -> Markup:
         ),
         panels(charts, wide=is_wide(len(shown), len(analysis.groups)), scrolls=True),
         paragraph(compared_with_truth(analysis)),
-        note(_groups_caption(analysis, level), name="groups-caption"),
-        scrolled(
-            table(
-                columns,
-                cells,
-                name="groups",
-                css="sortable flagged" if flagged else "sortable",
-                muted=[item.is_broken for item, _ in rows_of[:MOST_ROWS]],
-            ),
-            "tall",
+        *groups_table(
+            _groups_caption(analysis, level),
+            columns,
+            cells,
+            [item.is_broken for item, _ in rows_of],
         ),
-        hidden_rows(len(rows_of) - MOST_ROWS),
+    )
+
+
+def groups_table(
+    caption: str,
+    columns: list[PageColumn],
+    rows: Sequence[Sequence[str]],
+    is_broken: Sequence[bool],
+) -> list[Markup]:
+    """Caption, the first rows of groups with flags if any is broken, a note on the others."""
+    flagged = any(is_broken)
+    cells = [
+        [*([flag(broken)] * flagged), *row]
+        for row, broken in zip(rows, is_broken, strict=False)
+    ]
+    shown = table(
+        [FLAG] * flagged + columns,
+        cells,
+        name="groups",
+        css="sortable flagged" if flagged else "sortable",
+        muted=is_broken,
+    )
+    hidden = hidden_rows(len(is_broken) - len(rows))
+    return [note(caption, name="groups-caption"), scrolled(shown, "tall"), hidden]
+
+
+def p_values_explained(below: str) -> str:
+    """What the p-values of groups mean, and what to do below the level of the test."""
+    return (
+        " p: the chance of items at least so unlike the labelled ones if only the mix has "
+        f"changed. Below {BROKEN_LEVEL}, {below}."
     )
 
 
@@ -433,11 +457,7 @@ def _groups_caption(analysis: Analysis, level: str) -> str:
         unreliable = "do not rely on the share"
         if analysis.overall.estimate.basis == "history":
             unreliable = "more has changed; the intervals contain such drift"
-        caption += (
-            " p: the chance of items at least so unlike the labelled ones if only the mix has "
-            f"changed. Below {BROKEN_LEVEL}, "
-            f"{'the labels are needed' if labels else unreliable}."
-        )
+        caption += p_values_explained("the labels are needed" if labels else unreliable)
     n_hidden = len(analysis.classes) - MOST_PANELS
     if n_hidden > 0:
         caption += f" The {n_hidden} smallest classes are in the downloads."

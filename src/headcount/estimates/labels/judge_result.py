@@ -379,18 +379,21 @@ class JudgeResult:
             return ""
         return f"{share:.1%}" if self.scale is None else f"{self.in_units(share):.4g}"
 
+    @property
+    def _shown(self) -> list[tuple[int, str]]:
+        """Positions and names of the classes in tables, or the mean."""
+        labels = self.classes.tolist()
+        return [
+            (k, str(labels[k]) if self.scale is None else "mean") for k in self.shown_classes
+        ]
+
     def _rates_table(self, level: float) -> Table:
         rows = []
-        labels = self.classes.tolist()
         for group in self.groups:
             ends, raw = group.interval(level), group.verdict_shares
-            for k in self.shown_classes:
-                shares = group.shares[k], ends.low[k], ends.high[k]
-                texts = [
-                    *map(self.written, shares),
-                    self.written(None if raw is None else float(raw[k])),
-                ]
-                label = str(labels[k]) if self.scale is None else "mean"
+            for k, label in self._shown:
+                shares = [group.shares[k], ends.low[k], ends.high[k]]
+                texts = map(self.written, [*shares, None if raw is None else float(raw[k])])
                 counts = f"{group.n_items:,}", f"{group.n_gold:,}"
                 row = [str(group.group), label, *texts, *counts, group.estimator]
                 rows.append([Cell(text) for text in row])
@@ -400,17 +403,11 @@ class JudgeResult:
 
     def _differences_table(self, level: float) -> Table:
         rows = []
-        labels = self.classes.tolist()
+        factor, form = (100, "{:+.1f}") if self.scale is None else (self.width, "{:+.3g}")
         for pair in self.differences(level):
-            for k in self.shown_classes:
+            for k, label in self._shown:
                 values = pair.difference[k], pair.low[k], pair.high[k]
-                texts = [
-                    f"{100 * value:+.1f}"
-                    if self.scale is None
-                    else f"{self.width * value:+.3g}"
-                    for value in values
-                ]
-                label = str(labels[k]) if self.scale is None else "mean"
+                texts = [form.format(factor * value) for value in values]
                 row = [f"{pair.first} - {pair.second}", label, *texts]
                 rows.append([Cell(text) for text in row])
         unit = "points" if self.scale is None else "difference"
@@ -432,29 +429,20 @@ class JudgeResult:
         return Table(["judge", *names], list(cells.values()), [False] + [True] * len(names))
 
     def _judges_table(self) -> Table:
+        factor, form = (100, "{:.1f}") if self.scale is None else (1, "{:.3g}")
         rows = [
-            [
-                Cell(judge),
-                *(
-                    Cell(f"{100 * width:.1f}" if self.scale is None else f"{width:.3g}")
-                    for width in widths
-                ),
-            ]
+            [Cell(judge), *(Cell(form.format(factor * width)) for width in widths)]
             for judge, *widths in self.contributions
         ]
         columns = ["interval length with", "it alone", "all others", "all judges"]
         return Table(columns, rows, [False] + [True] * 3)
 
     def _bias_table(self) -> Table:
-        rows = [
-            [
-                Cell(bias.covariate),
-                Cell(f"{100 * bias.effect:+.1f}"),
-                Cell(bias.detail),
-                Cell(chance(bias.adjusted)),
-            ]
+        texts = [
+            [bias.covariate, f"{100 * bias.effect:+.1f}", bias.detail, chance(bias.adjusted)]
             for bias in self.biases
         ]
+        rows = [[Cell(text) for text in row] for row in texts]
         columns = ["verdicts depend on", "points", "compared", "with Holm"]
         return Table(columns, rows, [False, True, False, False])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import exp
 from typing import Any
@@ -60,13 +60,7 @@ class Entries:
 
     def take(self, chosen: Any) -> Entries:
         """Some of the entries, in order."""
-        return Entries(
-            self.groups[chosen],
-            self.keys[chosen],
-            self.counts[chosen],
-            self.sums[chosen],
-            self.bins[chosen],
-        )
+        return Entries(**{name: column[chosen] for name, column in vars(self).items()})
 
     def between(self, groups: slice) -> Entries:
         """Entries of consecutive groups."""
@@ -75,15 +69,13 @@ class Entries:
 
     def of_groups(self, numbers: Ints) -> Entries:
         """The same entries, of groups with other numbers; they may be in any order."""
-        return Entries(numbers[self.groups], self.keys, self.counts, self.sums, self.bins)
+        return replace(self, groups=numbers[self.groups])
 
     @classmethod
     def gather(cls, parts: list[Entries], *, add: bool = True) -> Entries:
         """Entries of several parts. Those with equal keys are added, or are equal items."""
-        names = ("groups", "keys", "counts", "sums", "bins")
-        groups, keys, counts, sums, bins = (
-            np.concatenate([getattr(entries, name) for entries in parts]) for name in names
-        )
+        columns = zip(*(vars(entries).values() for entries in parts), strict=True)
+        groups, keys, counts, sums, bins = map(np.concatenate, columns)
         order = _order(groups, keys)
         groups, keys = groups[order], keys[order]
         first = np.ones(len(keys), bool)
@@ -406,9 +398,7 @@ class LogitCells:
         cells = self.content().between(groups)
         if variant:
             joined = cells.keys >> np.uint64(min(variant, N_WIDTHS))
-            cells = Entries.gather(
-                [Entries(cells.groups, joined, cells.counts, cells.sums, cells.bins)]
-            )
+            cells = Entries.gather([replace(cells, keys=joined)])
         second = np.minimum(cells.sums[:, 0] / FIXED_POINT / cells.counts, 1.0)
         rows = np.column_stack([1 - second, second])
         return weighted_rows(
@@ -711,8 +701,7 @@ def _at_levels(cells: Entries, levels: NDArray[np.uint8]) -> Entries:
     # Lowest value of the joined bins, so that joining once or twice makes no difference.
     shifts = levels[cells.groups][:, None]
     bins = (cells.bins >> shifts) << shifts
-    entries = Entries(cells.groups, _hashes(bins), cells.counts, cells.sums, bins)
-    return Entries.gather([entries])
+    return Entries.gather([replace(cells, keys=_hashes(bins), bins=bins)])
 
 
 def _lowest(items: Entries, most: int) -> Entries:
