@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -29,9 +30,6 @@ from headcount.scores.calibration import fit_calibrator
 from headcount.scores.scorer import ScoredPool, equal_scorers
 from headcount_studies.engine.spec import MethodSpec, import_object
 from headcount_studies.engine.store import share_columns
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _MAX_ITER = 1000
 
@@ -58,8 +56,6 @@ class Answer:
 
     def columns(self, true: NDArray[np.float64]) -> dict[str, pl.Series]:
         """Columns of the results that all studies have: shares, and seconds."""
-        import polars as pl
-
         n = len(true)
         seconds = pl.Series([self.seconds / n] * n, dtype=pl.Float64)
         return {**share_columns(true, self.prevalence), "seconds": seconds}

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from headcount._support.files import did_you_mean
@@ -32,8 +33,6 @@ from headcount_studies.data.lequa import (
 
 __all__ = ["LequaData", "LequaSamples", "catalogue", "fetch", "lequa"]
 
-if TYPE_CHECKING:
-    import polars as pl
 
 _CACHE = ".headcount-cache"
 
@@ -53,8 +52,6 @@ def catalogue() -> pl.DataFrame:
     >>> datasets.catalogue().columns
     ['name', 'title', 'terms', 'page', 'files']
     """
-    import polars as pl
-
     rows = [
         (name, source.title, source.terms, source.page, len(source.urls))
         for name, source in CATALOGUE.items()

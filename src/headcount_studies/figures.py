@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from headcount.plots._style import FAINT, INK, method_styles
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
 _GREY = "#ececec"
@@ -54,8 +54,6 @@ def mean_curves(
     >>> mean_curves(rows, "", "method", "shift", "ae", bins=2).lines
     {'CC': (array([0.225, 0.675]), array([2., 5.]))}
     """
-    import polars as pl
-
     rows = rows.drop_nulls([x, value]).with_columns(pl.col(x).cast(pl.Float64).alias("_x"))
     width = None
     if bins is not None and rows.height:
@@ -92,8 +90,6 @@ def line_panels(
 
     A dashed line is the diagonal, dotted ones are vertical, and points lie on the diagonal.
     """
-    from matplotlib.lines import Line2D
-
     figure, axes = _panels(len(panels), across, width, height)
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
     styles = method_styles(names)
@@ -263,8 +259,6 @@ def _draw_boxes(
 
 
 def _panels(n: int, across: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    from matplotlib.figure import Figure
-
     down = math.ceil(n / across)
     figure = Figure(figsize=(width, 0.7 + height * down), layout="constrained")
     grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
@@ -284,8 +278,6 @@ def _finish(figure: Figure, axes: Sequence[Axes], across: int, labels: tuple[str
 
 
 def _legend(figure: Figure, colours: Mapping[str, Any]) -> None:
-    from matplotlib.patches import Patch
-
     handles = [Patch(color=colour, label=name) for name, colour in colours.items()]
     figure.legend(
         handles=handles, loc="outside upper center", ncols=len(handles), fontsize=_SMALL,

@@ -10,29 +10,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from markupsafe import Markup
+from matplotlib.figure import Figure
 
 from headcount._support.execution import versions
 from headcount._support.files import write_bytes
 from headcount._support.text import Cell, Table, csv_text
 from headcount.errors import HeadcountError
 from headcount.report.page import packed_csv, rendered, rounded
-from headcount_studies.engine.store import with_metrics
+from headcount_studies.engine.spec import Spec
+from headcount_studies.engine.store import Status, Store, with_metrics
 from headcount_studies.engine.task import Section, find_experiment
 from headcount_studies.lequa2024.official import Score
 from headcount_studies.lequa2024.report import score_sections
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
-
-    from headcount_studies.engine.spec import Spec
-    from headcount_studies.engine.store import Status, Store
-    from headcount_studies.engine.task import Section
-
 
 # Rows that summarise the others stay below them, however those are sorted.
 _MEAN, _RANK = "mean", "mean rank"
@@ -281,8 +275,6 @@ def _moment(start: Mapping[str, Any]) -> str:
 
 def failure_table(status: Status) -> Table | None:
     """Failures by method and reason, with runs and datasets; None without failures."""
-    import polars as pl
-
     lost: dict[tuple[str, str], dict[str, int]] = {}
     for failure in status.failures:
         about = lost.setdefault((failure.method or "whole tasks", failure.reason), {})
@@ -304,8 +296,6 @@ def _listed(names: Sequence[str]) -> str:
 
 def dataset_table(status: Status) -> Table:
     """Tasks, runs and time of each dataset."""
-    import polars as pl
-
     table = pl.DataFrame(
         {
             "dataset": [dataset.dataset for dataset in status.datasets],
@@ -321,8 +311,6 @@ def dataset_table(status: Status) -> Table:
 
 def method_table(seconds: Mapping[str, Mapping[str, float]]) -> Table | None:
     """Time of each method over all datasets; None if it was not measured."""
-    import polars as pl
-
     sums: dict[str, float] = {}
     for second in seconds.values():
         for name, spent in second.items():
@@ -335,8 +323,6 @@ def method_table(seconds: Mapping[str, Mapping[str, float]]) -> Table | None:
 
 def file_table(data: Mapping[str, Mapping[str, str]]) -> Table | None:
     """Files of the datasets with their checksums; None if there are none."""
-    import polars as pl
-
     rows = [(name, file, sha) for name, files in data.items() for file, sha in files.items()]
     if not rows:
         return None
@@ -434,8 +420,6 @@ def study_sections(
     store: Store, spec: Spec, results: pl.DataFrame, published: Path | None
 ) -> list[Section]:
     """Sections of the report: those of the kind of study, after facts about its datasets."""
-    import polars as pl
-
     rows = [row for name in spec.datasets for row in store.descriptions.get(name, [])]
     facts = (
         [Section(DATASETS, table=pl.DataFrame(rows, infer_schema_length=None))] if rows else []

@@ -6,18 +6,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from matplotlib.figure import Figure
 from scipy import stats
 
 from headcount.errors import HeadcountError
 from headcount.evaluation.significance import compare
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
-
 
 BEST = "best"
 NOTE = "Bold is the best; † 0.001 < p < 0.05 and ‡ p >= 0.05 against it, no mark: p <= 0.001."
@@ -30,8 +26,6 @@ def paired_errors(
     results: pl.DataFrame, sample: Sequence[str], methods: Sequence[str], metric: str
 ) -> pl.DataFrame:
     """One row per sample and one column per method; methods without results are left out."""
-    import polars as pl
-
     measured = results.filter(pl.col(metric).is_not_null())
     wide = measured.pivot(
         "method", index=list(sample), values=metric, aggregate_function="first"
@@ -52,8 +46,6 @@ def marked_means(
     >>> marks[0, "SLD"]
     'best'
     """
-    import polars as pl
-
     present = [method for method in methods if method in wide.columns]
     means = wide.group_by(by).agg(pl.col(present).mean()).sort(by)
     marks: Marks = {}
@@ -78,8 +70,6 @@ def marked_datasets(
     wide: pl.DataFrame, order: Sequence[str], methods: Sequence[str], *, test: str = "wilcoxon"
 ) -> tuple[pl.DataFrame, Marks]:
     """Mean errors by dataset, in an order, with marks; see `marked_means`."""
-    import polars as pl
-
     present = [name for name in order if name in wide["dataset"]]
     wide = wide.with_columns(pl.col("dataset").cast(pl.Enum(present)))
     table, marks = marked_means(wide, "dataset", methods, test=test)
@@ -90,8 +80,6 @@ def with_mean(
     table: pl.DataFrame, marks: Marks, wide: pl.DataFrame, methods: Sequence[str], *, test: str
 ) -> tuple[pl.DataFrame, Marks]:
     """Add the mean over datasets as last row, tested on the samples of all of them."""
-    import polars as pl
-
     mean = table.select(pl.lit("mean").alias("dataset"), pl.col(methods).mean())
     everywhere = [name for name in methods if table[name].null_count() == 0]
     errors = wide.select(everywhere).drop_nulls()
@@ -112,8 +100,6 @@ def shift_figure(
     """Function that draws errors by the distance of the mix from that of training."""
 
     def draw() -> Figure:
-        import polars as pl
-        from matplotlib.figure import Figure
 
         from headcount import plots
 
@@ -163,8 +149,6 @@ def plain_name(name: str) -> str:
 
 def read_published(path: str | Path) -> pl.DataFrame:
     """Read a published table of errors."""
-    import polars as pl
-
     try:
         table = pl.read_csv(path, infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -224,8 +208,6 @@ def agreement(ours: pl.DataFrame, published: pl.DataFrame) -> PublishedAgreement
     >>> found.of_means, found.methods["difference"].round(2).to_list()
     (1.0, [0.0, -0.25, 0.2])
     """
-    import polars as pl
-
     names = [
         pl.col(name).map_elements(plain_name, return_dtype=pl.String).alias(f"plain {name}")
         for name in ("dataset", "method")
@@ -244,8 +226,6 @@ def agreement(ours: pl.DataFrame, published: pl.DataFrame) -> PublishedAgreement
 
 
 def _by_method(pairs: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
     relative = pl.col("ours") / pl.col("published") - 1
     return (
         pairs.with_columns(
@@ -269,8 +249,6 @@ def _by_method(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _spearman(methods: pl.DataFrame, first: str, second: str) -> float:
-    import polars as pl
-
     if len(methods) < 3:
         return float("nan")
     # Beyond these digits numbers differ by how they were summed only.

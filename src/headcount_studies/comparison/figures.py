@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from headcount import plots
 from headcount.evaluation.significance import Comparison, compare
@@ -15,15 +19,8 @@ from headcount.evaluation.summary import lowest
 from headcount.plots._style import FAINT, INK, PALE, method_styles
 from headcount_studies.comparison.tuning import CLASSIFIERS
 from headcount_studies.data.tables import RECIPES
+from headcount_studies.engine.spec import Spec
 from headcount_studies.tables import FLAGGED, PublishedAgreement, plain_name
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from headcount_studies.engine.spec import Spec
-
 
 _ADJUSTED, _MATCHING, _CLASSIFIERS, _OTHER = (
     "adjusted counts",
@@ -98,8 +95,6 @@ def check_claim(claim: Claim, ranks: Mapping[str, float]) -> pl.DataFrame:
     >>> check_claim(Claim(("MS",), ("AC",)), ranks).rows()
     [('MS', 'in front', 1, True), ('AC', 'behind', 2, False)]
     """
-    import polars as pl
-
     names = {plain_name(method): method for method in ranks}
     third = math.ceil(len(ranks) / 3)
     rows = []
@@ -213,8 +208,6 @@ def mean_errors(spec: Spec, results: pl.DataFrame, metric: str) -> Means:
     >>> mean_errors(spec, results, "tae").table.rows()
     [('wine', 0.1, 0.2), ('spam', 0.1, 0.3)]
     """
-    import polars as pl
-
     cells = (
         results.lazy()
         .group_by("dataset", "method")
@@ -237,8 +230,6 @@ def errors_of(spec: Spec, results: pl.DataFrame, metric: str) -> pl.DataFrame:
 
     Those with tuned classifiers follow the same method with the default one.
     """
-    import polars as pl
-
     names = [method.name for method in spec.methods]
     bases = list(dict.fromkeys(map(_untuned, names)))
     order = pl.Enum(sorted(names, key=lambda name: bases.index(_untuned(name))))
@@ -258,8 +249,6 @@ def shift_groups(results: pl.DataFrame, classes: str) -> dict[str, pl.DataFrame]
     >>> list(shift_groups(pl.DataFrame({"shift": [0.1, 0.5]}), "multiclass"))
     ['minor shift (below 0.5)', 'major shift (0.5 and more)']
     """
-    import polars as pl
-
     edges = _EDGES[classes]
     limits = list(zip((None, *edges), (*edges, None), strict=True))
     names = (_NAMES[0], *_NAMES[1:-1][: len(edges) - 1], _NAMES[-1])
@@ -284,8 +273,6 @@ def group_means(
     methods: Sequence[str], groups: Mapping[str, pl.DataFrame], metric: str
 ) -> pl.DataFrame:
     """Mean errors by method and group."""
-    import polars as pl
-
     table = pl.DataFrame({"method": methods})
     for name, rows in groups.items():
         # Every dataset has the same weight, as in the table of all results.
@@ -326,8 +313,6 @@ def letter_panels(
     groups: Mapping[str, pl.DataFrame], *, linear_below: float, error: str
 ) -> Figure:
     """The same for several groups of errors side by side, on the same scale."""
-    from matplotlib.figure import Figure
-
     names = [
         errors["method"].unique(maintain_order=True).to_list() for errors in groups.values()
     ]
@@ -355,8 +340,6 @@ def letter_panels(
 
 def scatter_panels(agreed: PublishedAgreement, *, partial: Sequence[str], error: str) -> Figure:
     """Our errors against published ones: one panel per method, one dot per dataset."""
-    from matplotlib.figure import Figure
-
     methods = agreed.methods["method"].to_list()
     families = families_of(methods)
     colours = _colours(families)
@@ -423,8 +406,6 @@ def _colours(families: Mapping[str, str]) -> dict[str, str]:
 
 
 def _family_legend(figure: Figure, families: Mapping[str, str]) -> None:
-    from matplotlib.patches import Patch
-
     handles = [
         Patch(facecolor=colour, label=kind) for kind, colour in _colours(families).items()
     ]
@@ -433,8 +414,6 @@ def _family_legend(figure: Figure, families: Mapping[str, str]) -> None:
 
 
 def _figure(ax: Axes) -> Figure:
-    from matplotlib.figure import Figure
-
     figure = ax.get_figure()
     assert isinstance(figure, Figure)
     return figure

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import polars as pl
+from matplotlib.figure import Figure
 
 from headcount_studies.comparison import figures
 from headcount_studies.comparison.figures import (
@@ -22,6 +24,7 @@ from headcount_studies.comparison.figures import (
     shift_groups,
 )
 from headcount_studies.data.tables import RECIPES, ROWS_OF_SEVERAL, SIZES, rule_of
+from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
 from headcount_studies.tables import (
     FLAGGED,
@@ -30,12 +33,6 @@ from headcount_studies.tables import (
     plain_name,
     read_published,
 )
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
-
-    from headcount_studies.engine.spec import Spec
 
 _UNTUNED, _REGRESSION = "untuned", "LR"
 _FILES = {"tae": "ae", "nkld": "nkld"}  # name of a metric in the files of published tables
@@ -57,8 +54,6 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
 
 def _datasets(spec: Spec, results: pl.DataFrame) -> Section:
     """Sizes of the datasets, as the paper's Table 2."""
-    import polars as pl
-
     rows = []
     for name in spec.datasets:
         if name not in results["dataset"]:
@@ -80,8 +75,6 @@ def _datasets(spec: Spec, results: pl.DataFrame) -> Section:
 
 
 def _mean_table(view: MetricView) -> Section:
-    import polars as pl
-
     means = view.means
     foot: list[dict[str, object]] = [{"dataset": "mean", **means.overall}]
     if means.ranks:
@@ -153,8 +146,6 @@ def _letter_figure(view: MetricView, results: pl.DataFrame) -> Figure:
 
 def _tuning(view: MetricView) -> Iterator[Section]:
     """Mean error of each method by its classifier, if some classifiers are tuned."""
-    import polars as pl
-
     base = {
         method.name: (method.name, _UNTUNED)
         if "classifier" not in method.options
@@ -220,8 +211,6 @@ def _by_shift(view: MetricView) -> Iterator[Section]:
 
 
 def _little_training(view: MetricView) -> Iterator[Section]:
-    import polars as pl
-
     little = view.results.filter((pl.col("split") - LITTLE_TRAINING).abs() < 1e-9)
     if little.is_empty() or len(little) == len(view.results):
         return
@@ -278,8 +267,6 @@ def _published(view: MetricView, published: Path | None) -> pl.DataFrame | None:
 
 
 def _agreement(view: MetricView, agreed: PublishedAgreement) -> Section:
-    import polars as pl
-
     methods = agreed.methods
     table = methods.select(
         "method",
@@ -306,8 +293,6 @@ def _agreement(view: MetricView, agreed: PublishedAgreement) -> Section:
 
 
 def _percent(part: str) -> pl.Expr:
-    import polars as pl
-
     return (100 * pl.col(part)).round(0).cast(pl.Int64)
 
 
@@ -341,8 +326,6 @@ def _agreement_text(view: MetricView, agreed: PublishedAgreement, partial: list[
 
 
 def _conclusions(view: MetricView, claim: Claim, found: PublishedAgreement | None) -> Section:
-    import polars as pl
-
     checked = check_claim(claim, view.means.ranks)
     table = checked.with_columns(
         pl.when("holds").then(pl.lit("yes")).otherwise(pl.lit("no")).alias("holds")
@@ -379,8 +362,6 @@ def _conclusions_text(view: MetricView, claim: Claim, checked: pl.DataFrame) -> 
 
 
 def _runs(spec: Spec, results: pl.DataFrame) -> Section:
-    import polars as pl
-
     counts = (
         results.lazy()
         .group_by("method")

@@ -13,9 +13,10 @@ from functools import lru_cache, partial
 from inspect import signature
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -39,9 +40,6 @@ from headcount_studies.comparison.tuning import FOLDS, ClassifierScores, TunedTr
 from headcount_studies.engine.spec import MethodSpec, Spec
 from headcount_studies.engine.store import share_columns
 from headcount_studies.engine.task import Task, task_seed
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -373,8 +371,6 @@ def _log_odds(scores: Floats) -> Floats:
 
 def _frame(spec: Spec, bench: Bench, answers: Sequence[TrialAnswers]) -> pl.DataFrame:
     """One row per method and sample of each trial."""
-    import polars as pl
-
     pairs = [(answer, name) for answer in answers for name in answer.estimates]
     n_tests = len(bench.drawer.tests)
     truth = np.concatenate([result.samples.prevalence for result, _ in pairs])
@@ -409,8 +405,6 @@ def _shifts(bench: Bench) -> Floats:
 
 def _errors(spec: Spec, metric: str, truth: Any, shares: Any) -> pl.Series:
     """Errors; null where there is no estimate."""
-    import polars as pl
-
     options = {"eps": spec.protocol.get("smoothing", 1e-8)} if metric in SMOOTHED else {}
     if metric in _DIVERGENCES:
         options["base"] = spec.protocol.get("log_base")

@@ -18,6 +18,7 @@ from secrets import token_hex
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import DTypeLike, NDArray
 
 from headcount._support.execution import thread_count, track
@@ -245,8 +246,6 @@ def parse_vectors(
     dtype: DTypeLike = np.float32,
 ) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
     """Vectors of a file, and their labels."""
-    import polars as pl
-
     assert task.n_features is not None
     width = task.n_features + labelled
     header, _, rows = content.partition(b"\n")
@@ -273,8 +272,6 @@ def parse_texts(
     content: bytes, where: str, task: LequaTask, *, labelled: bool
 ) -> tuple[list[str], NDArray[np.int64] | None]:
     """Texts of a file, and their labels."""
-    import polars as pl
-
     try:
         table = pl.read_csv(io.BytesIO(content), infer_schema=False)
     except pl.exceptions.PolarsError as error:
@@ -437,8 +434,6 @@ def read_prevalences(
 
 def write_prevalences(path: Path, values: NDArray[np.float64]) -> None:
     """Write prevalences, such as a submission, atomically."""
-    import polars as pl
-
     columns: dict[str, Any] = {"id": np.arange(len(values))}
     columns |= {str(k): values[:, k] for k in range(values.shape[1])}
     buffer = io.BytesIO()

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy.stats import norm
 
@@ -371,8 +372,6 @@ def _write_sample(
 def _write_items(
     path: Path, vectors: NDArray[np.float32], labels: NDArray[np.int64] | None = None
 ) -> None:
-    import polars as pl
-
     names = [str(i) for i in range(vectors.shape[1])]
     table = pl.DataFrame(np.asfortranarray(vectors), schema=names, orient="row")
     if labels is not None:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
+
 from headcount.errors import HeadcountError
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import find_experiment
@@ -151,8 +153,6 @@ def _layout(path: Path) -> FileLayout:
 
 def _status(path: Path, layout: FileLayout) -> str:
     """State of a file: of a Parquet file its columns are read, of others nothing."""
-    import polars as pl
-
     if not path.is_file():
         return "missing"
     if not path.stat().st_size:

@@ -6,19 +6,16 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
 from headcount_studies.data import tables as special_tables
 from headcount_studies.data.folder import data_file, data_folder
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 _FIFA_DROPPED = (
     "Unnamed: 0",
@@ -46,24 +43,18 @@ def complete(frame: pl.DataFrame) -> pl.DataFrame:
 
 def ads(frame: pl.DataFrame) -> pl.DataFrame:
     """Convert sizes of pictures to numbers, and remove rows with a question mark."""
-    import polars as pl
-
     sizes = ["height", "width", "aratio", "local"]
     return frame.with_columns(pl.col(sizes).cast(pl.Float64, strict=False))
 
 
 def cappl(frame: pl.DataFrame) -> pl.DataFrame:
     """Convert columns with two letters to 0 and 1."""
-    import polars as pl
-
     letters = {"A1": "a", "A9": "t", "A10": "t", "A12": "t"}
     return frame.with_columns((pl.col(c) == v).cast(pl.Int8) for c, v in letters.items())
 
 
 def fifa(frame: pl.DataFrame) -> pl.DataFrame:
     """Convert wages, heights, weights, dates and ratings such as 88+2 to numbers."""
-    import polars as pl
-
     frame = frame.drop(_FIFA_DROPPED)
     ratings = [
         column
@@ -83,30 +74,22 @@ def fifa(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _number(column: str) -> pl.Expr:
-    import polars as pl
-
     return pl.col(column).str.extract(r"(\d+(?:\.\d+)?)").cast(pl.Float64)
 
 
 def _rating(column: str) -> pl.Expr:
-    import polars as pl
-
     base = pl.col(column).str.extract(r"^(\d+)\+").cast(pl.Float64)
     return (base + pl.col(column).str.extract(r"\+(\d+)$").cast(pl.Float64)).alias(column)
 
 
 def flare(frame: pl.DataFrame) -> pl.DataFrame:
     """Replace 2 by 0 in two columns of ones and twos."""
-    import polars as pl
-
     pair = pl.col("att7", "att8")
     return frame.with_columns(pl.when(pair > 1).then(0).otherwise(pair).name.keep())
 
 
 def mush(frame: pl.DataFrame) -> pl.DataFrame:
     """Convert the number of rings to a number."""
-    import polars as pl
-
     rings = pl.col("ring-number").replace_strict({"n": 0, "o": 1, "t": 2})
     return frame.with_columns(rings.cast(pl.Int8))
 
@@ -444,8 +427,6 @@ def load_dataset(
 
 
 def _read(folder: Path, name: str) -> pl.DataFrame:
-    import polars as pl
-
     path = data_file(folder, dataset_file(name, folder).name)
     return pl.read_csv(path, infer_schema_length=None)
 
@@ -460,8 +441,6 @@ def _features(
     frame: pl.DataFrame, recipe: Recipe
 ) -> tuple[NDArray[np.float64], tuple[str, ...], NDArray[np.bool_]]:
     """Columns in order, with one-hot columns in the place of the original column."""
-    import polars as pl
-
     columns: list[NDArray[np.float64]] = []
     names: list[str] = []
     categorical: list[bool] = []

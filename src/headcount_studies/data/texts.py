@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
@@ -16,9 +17,6 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from headcount._support.parameters import check_choice, check_count
 from headcount.errors import HeadcountError
 from headcount_studies.data.folder import data_file
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,8 +169,6 @@ def reviews_file(name: str, data: Path) -> Path:
 @lru_cache(maxsize=4)
 def load_reviews(name: str, data: Path) -> Reviews:
     """Load reviews by name. Repeated ones and those without a text or group are left out."""
-    import polars as pl
-
     source = _known(name, REVIEWS)
     columns = [column for column in (source.text, source.stars, source.group) if column]
     path = data_file(data, reviews_file(name, data).name)
@@ -204,8 +200,6 @@ def load_tweets(name: str, data: Path) -> Tweets:
     SemEval 2013, as in the competitions. Others are divided at random, label by label: 60%
     for training, 10% for validation, 30% for tests.
     """
-    import polars as pl
-
     _known(name, dict.fromkeys(TWEETS))
     table = pl.read_parquet(data_file(data, TWEETS_FILE))
     table = table.with_columns(pl.col("label").replace_strict(_LABELS, default=None))

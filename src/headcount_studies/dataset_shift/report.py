@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
+from matplotlib.figure import Figure
 
 from headcount_studies.dataset_shift.spec import (
     EXCHANGED,
@@ -24,11 +27,6 @@ from headcount_studies.tables import (
     paired_errors,
     rank_correlation,
 )
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
-
 
 _MANY_DEGREES = 10  # with fewer, three panels fit beside each other
 _LARGE = 0.5  # of the largest degree: from there on a shift counts as large
@@ -68,8 +66,6 @@ def _mean_errors(
 
     Every degree has the same weight, whatever its number of samples.
     """
-    import polars as pl
-
     size = pl.col("degree").abs()
     limits = size.max() * least - 1e-9, size.max() * most + 1e-9
     return dict(
@@ -144,8 +140,6 @@ class View:
 
     def of(self, results: pl.DataFrame) -> pl.DataFrame:
         """Rows of this part."""
-        import polars as pl
-
         rows = results.filter(pl.col("protocol") == self.protocol)
         if self.pure is None:
             return rows
@@ -208,8 +202,6 @@ _TABLES = {
 
 def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[Section]:
     """Experiments, claims, tables and figures by view and dataset, the paper's tables."""
-    import polars as pl
-
     results = results.with_columns(pl.col("degree").round(6) + 0.0)
     tables = [_experiments(spec, results), _claims(spec, results)]
     for name, view in VIEWS.items():
@@ -235,8 +227,6 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
 
 def _blocks(spec: Spec, results: pl.DataFrame) -> list[Section]:
     """Global covariate shift by prevalence of training, a block per prevalence of the test."""
-    import polars as pl
-
     methods = [method.name for method in spec.methods]
     rows = results.filter((pl.col("protocol") == "global") & pl.col("ae").is_not_null())
     return [
@@ -249,8 +239,6 @@ def _blocks(spec: Spec, results: pl.DataFrame) -> list[Section]:
 
 
 def _block(methods: list[str], dataset: str, p_train: float, part: pl.DataFrame) -> Section:
-    import polars as pl
-
     table = part.select("degree").unique().sort("degree")
     marks: Marks = {}
     panels = []
@@ -295,8 +283,6 @@ def _calibration(
     spec: Spec, dataset: str, part: pl.DataFrame, results: pl.DataFrame
 ) -> list[Section]:
     """Prior shift with and without calibration, if both were run."""
-    import polars as pl
-
     exchanged = results.filter(
         (pl.col("dataset") == dataset)
         & (pl.col("protocol") == f"prior{EXCHANGED}")
@@ -329,8 +315,6 @@ def _calibration(
 
 def _compared_pair(spec: Spec, results: pl.DataFrame) -> list[Section]:
     """Local covariate shift and prior shift of the same size, in one figure per dataset."""
-    import polars as pl
-
     tables = []
     for dataset in spec.datasets:
         of_dataset = results.filter(pl.col("dataset") == dataset)
@@ -351,8 +335,6 @@ def _compared_pair(spec: Spec, results: pl.DataFrame) -> list[Section]:
 
 
 def _means_of_kinds(spec: Spec, kinds: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    import polars as pl
-
     columns = {kind: _mean_errors(rows) for kind, rows in kinds.items()}
     names = [method.name for method in spec.methods]
     return pl.DataFrame({"method": names}).with_columns(
@@ -363,7 +345,6 @@ def _means_of_kinds(spec: Spec, kinds: Mapping[str, pl.DataFrame]) -> pl.DataFra
 
 def _pair_figure(spec: Spec, kinds: Mapping[str, pl.DataFrame]) -> Callable[[], Figure]:
     """Function that draws one panel per method, and the kinds in it by colour."""
-    import polars as pl
 
     def draw() -> Figure:
         values = {
@@ -380,8 +361,6 @@ def _pair_figure(spec: Spec, kinds: Mapping[str, pl.DataFrame]) -> Callable[[], 
 
 
 def _experiments(spec: Spec, results: pl.DataFrame) -> Section:
-    import polars as pl
-
     rows = []
     for protocol in PROTOCOLS:
         for dataset in protocol_datasets(spec, protocol):
@@ -408,8 +387,6 @@ def _experiments(spec: Spec, results: pl.DataFrame) -> Section:
 
 def _claims(spec: Spec, results: pl.DataFrame) -> Section:
     """One row per claim and dataset: what was found, and whether the claim holds."""
-    import polars as pl
-
     rows = []
     for dataset in spec.datasets:
         subset = results.filter(pl.col("dataset") == dataset)
@@ -466,8 +443,6 @@ def _compared(
     spec: Spec, rows: pl.DataFrame, path: Path, keys: Sequence[str], title: str
 ) -> Section:
     """Rank correlation of the methods' errors with the paper's, one column per dataset."""
-    import polars as pl
-
     paper = _rounded(pl.read_csv(path), keys)
     methods = [method.name for method in spec.methods if method.name in paper.columns]
     theirs = {
@@ -500,8 +475,6 @@ def _distances(
     spec: Spec, rows: pl.DataFrame, path: Path, keys: Sequence[str], title: str
 ) -> list[tuple[str, str, Any, Any]]:
     """By dataset: median rank correlation with the paper, median ratio of errors."""
-    import polars as pl
-
     paper = _rounded(pl.read_csv(path), keys)
     methods = [method.name for method in spec.methods if method.name in paper.columns]
     long = paper.unpivot(methods, index=keys, variable_name="method", value_name="paper")
@@ -527,8 +500,6 @@ def _median(values: Iterable[float | None]) -> float | None:
 
 
 def _distance_section(rows: list[tuple[str, str, float | None, float | None]]) -> Section:
-    import polars as pl
-
     columns: dict[str, type[pl.DataType]] = {"shift": pl.String, "dataset": pl.String}
     columns |= dict.fromkeys(("rank correlation", "error / paper's"), pl.Float64)
     return Section(
@@ -551,8 +522,6 @@ def _correlations(
     methods: Sequence[str],
     theirs: Mapping[tuple[Any, ...], tuple[float, ...]],
 ) -> dict[tuple[Any, ...], float | None]:
-    import polars as pl
-
     means = part.group_by(*keys, "method").agg(pl.col("ae").mean())
     ours: dict[tuple[Any, ...], dict[str, float]] = {}
     for *key, method, error in _rounded(means, keys).iter_rows():
@@ -566,6 +535,4 @@ def _correlations(
 
 def _rounded(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Keys as numbers that can be compared, and no -0."""
-    import polars as pl
-
     return table.with_columns((pl.col(key).cast(pl.Float64).round(6) + 0.0) for key in keys)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -37,9 +38,6 @@ from headcount_studies.dataset_shift.spec import (
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Task, task_seed
 
-if TYPE_CHECKING:
-    import polars as pl
-
 _COLUMNS = {
     # column of the results: setting of an experiment
     "p_train": "train_prevalence",
@@ -53,8 +51,6 @@ _COLUMNS = {
 
 def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     """Results of all methods on the test samples of one training set."""
-    import polars as pl
-
     experiments = draw_experiments(spec, task, data)
     protocol = task.settings["protocol"]
     train, y = experiments[protocol].train[0], experiments[protocol].train_labels
@@ -144,8 +140,6 @@ def _rows(
     setting: dict[str, Any] | None,
 ) -> pl.DataFrame:
     """Results of one method on the test samples of an experiment."""
-    import polars as pl
-
     dataset, protocol, method = names
     true, n = experiment.test.prevalence, len(experiment.test)
     assert true is not None
@@ -181,8 +175,6 @@ def _rows(
 
 
 def _column(name: str, n: int, values: Any, kind: Any) -> pl.Series:
-    import polars as pl
-
     if isinstance(values, np.ndarray):
         return pl.Series(name, values, dtype=kind)
     return pl.Series(name, [values], dtype=kind).new_from_index(0, n)

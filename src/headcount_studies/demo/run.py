@@ -12,6 +12,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from headcount._support.files import write_bytes
@@ -24,7 +25,6 @@ from headcount.tables.from_tables import analyse, plan_labels
 from headcount.tables.readers import write_table
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -42,8 +42,6 @@ _WIDTH = 88
 
 def rodents() -> pl.DataFrame:
     """Animals of the seven common genera, from the file that the package contains."""
-    import polars as pl
-
     source = files("headcount_studies.demo").joinpath("data", "portal_rodents.parquet")
     with as_file(source) as path:
         return pl.read_parquet(path).filter(~pl.col("genus").is_in(_TOO_RARE))
@@ -51,8 +49,6 @@ def rodents() -> pl.DataFrame:
 
 def plot_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Labelled animals from open plots, and all animals from fenced ones."""
-    import polars as pl
-
     animals, is_open = rodents(), pl.col("treatment") == "Control"
     labelled = animals.filter(is_open).sample(N_LABELLED, shuffle=True, seed=seed)
     columns = ["plot", "treatment", *_MEASURED]
@@ -61,8 +57,6 @@ def plot_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def year_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Labelled animals of the first years, and all animals of every second later year."""
-    import polars as pl
-
     animals, year = rodents(), pl.col("year")
     early = animals.filter(year <= _LAST_LABELLED_YEAR)
     later = animals.filter(year > _LAST_LABELLED_YEAR, year % 2 == 0)
@@ -255,15 +249,11 @@ def _written(
 
 
 def _of_treatment(path: Path, treatment: str) -> pl.DataFrame:
-    import polars as pl
-
     return pl.read_csv(path).filter(pl.col("treatment") == treatment)
 
 
 def _labelled(folder: Path, new: Path, analysis: Analysis, seed: int) -> Analysis:
     """Analysis with labels of some rows, which the table itself provides."""
-    import polars as pl
-
     options: dict[str, Any] = {"model": analysis.model, "by": "year", "random_state": seed}
     _, plan = plan_labels(new, budget=N_LABELS, **options)
     truth = pl.read_csv(new)["genus"]

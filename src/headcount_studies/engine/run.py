@@ -20,6 +20,8 @@ from secrets import token_hex
 from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any, cast
 
+import polars as pl
+
 from headcount._support.parameters import check_count
 from headcount.distributed import SchedulerLostError, dask_client
 from headcount.errors import HeadcountError, warn
@@ -39,7 +41,6 @@ from headcount_studies.engine.store import (
 from headcount_studies.engine.task import Experiment, Task, find_experiment, with_data
 
 if TYPE_CHECKING:
-    import polars as pl
     from distributed import Client
 
 
@@ -92,8 +93,6 @@ def execute_task(spec: Spec, task: Task, data: Path) -> TaskOutcome:
 
 def _checked(frame: pl.DataFrame, spec: Spec, task: Task) -> pl.DataFrame:
     """The same rows, in columns whose types do not depend on their values."""
-    import polars as pl
-
     columns: dict[str, type[pl.DataType]] = dict.fromkeys(
         ("dataset", "method", "failure"), pl.String
     )
@@ -112,8 +111,6 @@ def _checked(frame: pl.DataFrame, spec: Spec, task: Task) -> pl.DataFrame:
 
 def _taken_out(frame: pl.DataFrame) -> tuple[dict[str, float], pl.DataFrame]:
     """Seconds by method, and the frame without them."""
-    import polars as pl
-
     if _SECONDS not in frame.columns:
         return {}, frame
     sums = frame.group_by("method", maintain_order=True).agg(pl.col(_SECONDS).sum().round(4))

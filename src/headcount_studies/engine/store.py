@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from headcount._support.execution import versions
@@ -25,12 +26,6 @@ from headcount.evaluation.measures import check_measure, errors_of_methods
 from headcount.metrics import OF_INTERVALS
 from headcount_studies.engine.spec import Spec, module_of, parse_spec
 from headcount_studies.engine.task import Experiment, Task
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from headcount.evaluation.evaluation import Evaluation
-    from headcount_studies.engine.task import Task
 
 
 @dataclass(frozen=True)
@@ -158,8 +153,6 @@ def share_columns(
     >>> share_columns(np.array([[0.2, 0.8]]), None)["estimated"].to_list()
     [None]
     """
-    import polars as pl
-
     lists = pl.List(pl.Float64)
     if estimated is None:
         shares = pl.Series([None] * len(true), dtype=lists)
@@ -171,8 +164,6 @@ def share_columns(
 
 def with_metrics(results: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
     """Add metrics that are computed from the shares."""
-    import polars as pl
-
     check_shares(results)
     measures = [check_measure(name) for name in metrics]
     numbered = results.with_row_index("row")
@@ -191,8 +182,6 @@ def with_metrics(results: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
 
 def check_shares(results: pl.DataFrame) -> None:
     """Refuse results that have no shares."""
-    import polars as pl
-
     if any(results.schema.get(name) != pl.List(pl.Float64) for name in _SHARES):
         raise HeadcountError(
             "The results of this kind of study have no true and estimated shares, from which "
@@ -207,8 +196,6 @@ def evaluation_of(
     seconds: Mapping[str, float],
 ) -> Evaluation:
     """Evaluation of the methods on one dataset."""
-    import polars as pl
-
     check_shares(results)
     failed = results.filter(pl.col("failure").is_not_null())
     failures = dict(failed.select("method", "failure").unique("method").iter_rows())
@@ -558,8 +545,6 @@ class Store:
         polars.DataFrame
             One row per method and sample.
         """
-        import polars as pl
-
         files = [self._file(task) for task in self.finished()]
         if not files:
             raise HeadcountError(
@@ -635,8 +620,6 @@ class Store:
         )
 
     def _failed_runs(self) -> Iterable[Failure]:
-        import polars as pl
-
         files = [self._file(task) for task in self.finished()]
         if not files:
             return
@@ -819,8 +802,6 @@ class Store:
 
     def failed(self, tasks: Iterable[Task], methods: Sequence[str]) -> list[Task]:
         """Finished tasks with failed methods, restricted to these, among given methods."""
-        import polars as pl
-
         names = self._names()
         again = []
         for task in tasks:
@@ -843,8 +824,6 @@ class Store:
 
 def _replaced(path: Path, content: bytes) -> bytes:
     """Results of a task with those of some methods replaced, in the order of a fresh run."""
-    import polars as pl
-
     old, new = pl.read_parquet(path), pl.read_parquet(io.BytesIO(content))
     rows = old.with_row_index("_row")
     blocks = [rows.filter(~pl.col("method").is_in(new["method"].unique().to_list()))]
@@ -874,8 +853,6 @@ def _ordered(names: Iterable[str], order: Sequence[str]) -> list[str]:
 
 
 def _read(files: list[Path], columns: pl.Expr) -> pl.DataFrame:
-    import polars as pl
-
     try:
         return pl.scan_parquet(files).select(columns).collect()
     except (pl.exceptions.SchemaError, pl.exceptions.ColumnNotFoundError):

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-    from headcount_studies.engine.spec import Spec
-
 
 @dataclass(frozen=True)
 class Section:

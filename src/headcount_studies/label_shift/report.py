@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import polars as pl
+from matplotlib.figure import Figure
 
 from headcount.plots._style import method_styles
 from headcount_studies.comparison.figures import best_marks
@@ -12,10 +14,6 @@ from headcount_studies.engine.task import Section
 from headcount_studies.label_shift.spec import data_of
 from headcount_studies.tables import rank_correlation
 
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
-
 _FILE = "label_shift_networks.csv"
 _CONDITION = ("shift", "alpha", "n")
 _ESTIMATORS = {"em": "EM", "bbse": "BBSE", "rlls": "RLLS"}
@@ -23,8 +21,6 @@ _ESTIMATORS = {"em": "EM", "bbse": "BBSE", "rlls": "RLLS"}
 
 def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[Section]:
     """Tables for each set of images, and the comparison with the paper."""
-    import polars as pl
-
     results = results.with_columns(pl.col("dataset").str.split("_").list.first().alias("data"))
     tables = []
     theirs = _published(published)
@@ -40,16 +36,12 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
 
 def _medians(rows: pl.DataFrame) -> pl.DataFrame:
     """Medians over networks and trials by condition and method."""
-    import polars as pl
-
     return rows.group_by(*_CONDITION, "method", maintain_order=True).agg(
         pl.col("mse_weights", "gain_accuracy").median(), pl.len().alias("trials")
     )
 
 
 def _wide(spec: Spec, medians: pl.DataFrame, value: str) -> pl.DataFrame:
-    import polars as pl
-
     named = medians.with_columns(_condition().alias("condition"))
     wide = named.pivot("condition", index="method", values=value, maintain_order=True)
     order = pl.DataFrame({"method": [method.name for method in spec.methods]})
@@ -57,8 +49,6 @@ def _wide(spec: Spec, medians: pl.DataFrame, value: str) -> pl.DataFrame:
 
 
 def _condition() -> pl.Expr:
-    import polars as pl
-
     return pl.format("{} {}, n = {}", "shift", "alpha", "n")
 
 
@@ -87,8 +77,6 @@ def _gains(spec: Spec, medians: pl.DataFrame, data: str) -> Section:
 
 def _published(published: Path | None) -> pl.DataFrame | None:
     """Published medians with the names of methods of the spec."""
-    import polars as pl
-
     if published is None or not (published / _FILE).is_file():
         return None
     table = pl.read_csv(published / _FILE)
@@ -110,8 +98,6 @@ def _compared(
     spec: Spec, medians: pl.DataFrame, theirs: pl.DataFrame, data: str
 ) -> list[Section]:
     """Ratios to the published errors, of other sizes to those of the nearest published one."""
-    import polars as pl
-
     if theirs.is_empty():
         return []
     sizes = sorted(theirs["n"].unique())
@@ -177,9 +163,6 @@ def _correlations(pairs: pl.DataFrame) -> str:
 
 def _figure(pairs: pl.DataFrame) -> Figure:
     """Our median errors against the published ones, a colour per estimator."""
-    import polars as pl
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(5, 4.5), layout="constrained")
     ax = figure.add_subplot()
     estimators = pairs["method"].str.split(" ").list.first()
@@ -202,8 +185,6 @@ def _figure(pairs: pl.DataFrame) -> Figure:
 
 
 def _runs(spec: Spec, results: pl.DataFrame) -> Section:
-    import polars as pl
-
     table = results.group_by("data", "n", maintain_order=True).agg(
         pl.col("dataset").n_unique().alias("networks"),
         pl.struct("dataset", "trial").n_unique().alias("trials"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from headcount.items.arrays import Scored
@@ -19,9 +20,6 @@ from headcount_studies.engine.store import share_columns
 from headcount_studies.engine.task import Task
 from headcount_studies.label_shift.data import Network, Trial, draw_trial, load_network
 from headcount_studies.label_shift.spec import calibration_of, conditions, data_of
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Floats = NDArray[np.float64]
 
@@ -38,8 +36,6 @@ class _Answers:
 
 def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     """Results of all methods in all trials."""
-    import polars as pl
-
     network, size = load_network(task.dataset, data), task.settings["size"]
     frames = []
     with quietly():
@@ -99,8 +95,6 @@ def _answers(
 
 def _frame(spec: Spec, network: Network, trial: Trial, answers: _Answers) -> pl.DataFrame:
     """One row per sample."""
-    import polars as pl
-
     K, n = network.n_classes, len(trial.samples)
     prior = np.bincount(network.y[trial.source], minlength=K) / len(trial.source)
     true = np.array(

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from headcount import metrics
 from headcount.errors import HeadcountError
 from headcount_studies.data.lequa import LequaTask
-
-if TYPE_CHECKING:
-    import polars as pl
 
 PUBLISHED_FILE = "lequa2024.csv"
 Floats = NDArray[np.float64]
@@ -78,8 +75,6 @@ def score(
     MRAE: 0.25454 ~ 0.05533
     MAE: 0.10000 ~ 0.00000
     """
-    import polars as pl
-
     closed, by_bin = None, None
     if task.metric == "nmd":
         errors = {"nmd": np.asarray(metrics.nmd(true, estimated))}
@@ -114,8 +109,6 @@ def _figure(name: str, measure: str, values: Floats) -> Figure:
 
 def read_published_runs(folder: Path, task: LequaTask) -> pl.DataFrame:
     """Published results of a task."""
-    import polars as pl
-
     path = folder / PUBLISHED_FILE
     try:
         table = pl.read_csv(path)

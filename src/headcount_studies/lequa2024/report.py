@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+from matplotlib.figure import Figure
 
 from headcount import metrics
 from headcount.evaluation.significance import compare
@@ -29,10 +31,6 @@ from headcount_studies.lequa2024.official import (
 )
 from headcount_studies.tables import BEST, NOTE, agreement, paired_errors
 
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
-
 _MOST_POINTS = 1000
 _BINS = 20  # of shares and of shifts in the figures
 _TOP = 5  # methods in a figure
@@ -42,8 +40,6 @@ _DOMAINS = 10  # levels of the share of a domain
 
 def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[Section]:
     """Per task: errors, settings, and the published results."""
-    import polars as pl
-
     tables = []
     for name in spec.datasets:
         rows = results.filter((pl.col("dataset") == name) & pl.col("failure").is_null())
@@ -64,8 +60,6 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
 
 def score_sections(task: LequaTask, scores: Score, published: Path | None) -> list[Section]:
     """Sections of the page of one submission."""
-    import polars as pl
-
     figures = [*scores.figures, *([] if scores.closed is None else [scores.closed])]
     names = [figure.name for figure in scores.figures]
     names += [] if scores.closed is None else [f"{scores.closed.name}, last bin closed"]
@@ -101,8 +95,6 @@ def _error_figure(task: LequaTask, scores: Score) -> Callable[[], Figure]:
     """Function that draws true and estimated shares, or stars for ordered classes."""
 
     def draw() -> Figure:
-        from matplotlib.figure import Figure
-
         K = task.n_classes
         true, estimated = (
             scores.samples.select(f"{kind}_{k}" for k in range(K)).to_numpy()
@@ -133,8 +125,6 @@ def _error_figure(task: LequaTask, scores: Score) -> Callable[[], Figure]:
 
 def _scores(spec: Spec, part: pl.DataFrame, task: LequaTask) -> dict[str, Score]:
     """Official figures of each method."""
-    import polars as pl
-
     scores = {}
     for method in spec.methods:
         rows = part.filter(pl.col("method") == method.name).sort("sample")
@@ -148,8 +138,6 @@ def _scores(spec: Spec, part: pl.DataFrame, task: LequaTask) -> dict[str, Score]
 
 def _errors(part: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> Section:
     """Means and deviations, with marks of methods that do not differ from the best."""
-    import polars as pl
-
     methods = list(scores)
     first, second = next(iter(scores.values())).figures
     wide = paired_errors(part, ("dataset", "sample"), methods, task.metric)
@@ -202,8 +190,6 @@ def _marks(errors: pl.DataFrame) -> dict[str, str]:
 
 def _figures(rows: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> list[Section]:
     """Figures of the paper for a task, of the facts that the results have."""
-    import polars as pl
-
     order = pl.Enum(list(scores))
     rows = rows.filter(pl.col("method").is_in(list(scores))).with_columns(
         pl.col("method").cast(order)
@@ -223,8 +209,6 @@ def _figures(rows: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> l
 
 
 def _diagonal(rows: pl.DataFrame, task: LequaTask) -> Section:
-    import polars as pl
-
     shares = rows.select(
         "method",
         pl.col("true").list.get(1),
@@ -269,8 +253,6 @@ def _by_shift(rows: pl.DataFrame, task: LequaTask) -> Section:
 
 
 def _by_jaggedness(rows: pl.DataFrame, task: LequaTask, methods: list[str]) -> Section:
-    import polars as pl
-
     true = np.array(rows["true"].to_list(), np.float64)
     top = methods[:_TOP]
     jagged = rows.with_columns(pl.Series("jaggedness", metrics.jaggedness(true)))
@@ -297,8 +279,6 @@ def _by_jaggedness(rows: pl.DataFrame, task: LequaTask, methods: list[str]) -> S
 
 def _by_domain(rows: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> list[Section]:
     """Errors by the share of the first domain: of the best, and of PCC beside the first."""
-    import polars as pl
-
     level = ((pl.col("domain") * _DOMAINS).floor().clip(0, _DOMAINS - 1) + 0.5) / _DOMAINS
     rows = rows.with_columns(level.round(3).alias("level"))
     labels = ("share of the first domain (books)", task.metric.upper())
@@ -330,8 +310,6 @@ def _by_domain(rows: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) ->
 
 def _compared(task: LequaTask, scores: dict[str, Score], published: Path) -> Section:
     """Published results with ours among them."""
-    import polars as pl
-
     theirs = read_published_runs(published, task)
     title = f"{task.name}: compared with the published results"
     if theirs.is_empty():

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from headcount.errors import HeadcountError
@@ -19,14 +19,9 @@ from headcount_studies.lequa2024.data import load_task
 from headcount_studies.lequa2024.selection import Selected, predict, select
 from headcount_studies.lequa2024.spec import protocol_of
 
-if TYPE_CHECKING:
-    import polars as pl
-
 
 def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     """Results of some methods on the test samples of a task of the challenge."""
-    import polars as pl
-
     loaded = load_task(task.dataset, data)
     # The same for all tasks of a dataset, so that methods share folds.
     seed = task_seed(spec.seed, task.dataset)
@@ -59,8 +54,6 @@ def _facts(data: LequaData) -> list[pl.Series]:
 
     The shift of two classes has a sign: the share of training less that of the sample.
     """
-    import polars as pl
-
     true, K = data.test.samples.prevalence, data.task.n_classes
     assert true is not None
     prior = np.bincount(data.y, minlength=K) / len(data.y)
@@ -82,8 +75,6 @@ def _rows(
     estimated: NDArray[np.float64] | None,
 ) -> pl.DataFrame:
     """Results of one method on all test samples."""
-    import polars as pl
-
     true, n = samples.prevalence, len(samples)
     assert true is not None
     missing = np.full(n, np.nan)

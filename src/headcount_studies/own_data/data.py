@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
@@ -20,9 +21,6 @@ from headcount.tables.preparation import Preparation, prepare
 from headcount.tables.readers import open_table
 from headcount.tables.roles import header_rows, read_labels, stripped
 from headcount_studies.engine.spec import Spec
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def files(spec: Spec, dataset: str, data: Path) -> list[Path]:

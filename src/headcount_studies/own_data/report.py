@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
+from matplotlib.figure import Figure
 
 from headcount.evaluation.significance import compare
 from headcount_studies.engine.spec import Spec
@@ -21,10 +24,6 @@ from headcount_studies.tables import (
     shift_figure,
 )
 
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
-
 # Published errors of built-in studies, by metric.
 _PUBLISHED = {("uci-multiclass", "ae"): "em_stabilisation_uci_ae.csv"}
 _SAMPLE = ("dataset", "training_set", "sample")
@@ -34,8 +33,6 @@ _FEWEST_RANKED = 3  # datasets and methods of a diagram of ranks
 
 def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[Section]:
     """Per metric: mean errors by table with marks, mean and ranks; then the settings."""
-    import polars as pl
-
     tables = []
     for metric in spec.metrics:
         measured = results.filter(pl.col(metric).is_not_null())
@@ -57,8 +54,6 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
 
 
 def _errors(spec: Spec, rows: pl.DataFrame, methods: list[str], metric: str) -> Section:
-    import polars as pl
-
     wide, test = paired_errors(rows, _SAMPLE, methods, metric), "wilcoxon"
     tested = "Wilcoxon signed-rank tests of the samples"
     if wide["training_set"].n_unique() > 1:
@@ -98,8 +93,6 @@ def _by_shift(rows: pl.DataFrame, methods: list[str], metric: str) -> Callable[[
 
 def _ranked(spec: Spec, rows: pl.DataFrame, methods: list[str], metric: str) -> list[Section]:
     """Average ranks over the datasets with the critical difference."""
-    import polars as pl
-
     means = rows.group_by("dataset", "training_set", "method").agg(pl.col(metric).mean())
     means = means.group_by("dataset", "method").agg(pl.col(metric).mean())
     wide = means.pivot("method", index="dataset", values=metric).select(methods).drop_nulls()
@@ -123,8 +116,6 @@ def _figure_of(ax: Any) -> Figure:
 
 def _diagonals(spec: Spec, results: pl.DataFrame) -> list[Section]:
     """Mean estimate by the true share, one panel per dataset, with the shares in training."""
-    import polars as pl
-
     estimated = results.filter(pl.col("estimated").is_not_null())
     panels = []
     for (name,), part in estimated.group_by("dataset", maintain_order=True):
@@ -156,8 +147,6 @@ def _compared(
     spec: Spec, measured: pl.DataFrame, metric: str, published: Path | None
 ) -> list[Section]:
     """Errors beside the published ones, where a built-in study has them."""
-    import polars as pl
-
     name = _PUBLISHED.get((spec.name, metric))
     if name is None or published is None or not (published / name).is_file():
         return []
@@ -194,8 +183,6 @@ def _compared(
 
 def _ranks(table: pl.DataFrame, methods: Sequence[str]) -> pl.DataFrame:
     """Mean rank of each method over the tables; missing errors have no rank."""
-    import polars as pl
-
     long = table.unpivot(index="dataset", on=methods, variable_name="method", value_name="e")
     ranks = long.with_columns(pl.col("e").rank().over("dataset"))
     means = dict(ranks.group_by("method").agg(pl.col("e").mean()).iter_rows())

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -30,14 +31,9 @@ from headcount_studies.own_data.data import TableTrial, load_table
 from headcount_studies.own_data.methods import make_method
 from headcount_studies.own_data.spec import is_shift, make_protocol
 
-if TYPE_CHECKING:
-    import polars as pl
-
 
 def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     """Results of all methods on the samples of one training set."""
-    import polars as pl
-
     seed = task_seed(spec.seed, task.dataset, task.settings["training_set"])
     trial = _trial(spec, task, data, seed)
     n_classes = len(task.settings["classes"])
@@ -119,8 +115,6 @@ def _rows(
     measured: dict[str, NDArray[np.float64]],
     failure: str | None,
 ) -> pl.DataFrame:
-    import polars as pl
-
     samples, n = trial.samples, len(trial.samples)
     true = samples.prevalence
     assert true is not None

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from headcount.accuracy.search import held_out_rows
@@ -26,9 +27,6 @@ from headcount_studies.quacc.spec import (
     n_samples,
     repeats_of,
 )
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _FILES = {
     "imdb": "imdb50k.parquet",
@@ -135,15 +133,11 @@ def _rcv1(data: Path) -> tuple[Any, Any, NDArray[Any], NDArray[Any]]:
 
 
 def _imdb(data: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    import polars as pl
-
     table = pl.read_parquet(data_file(data, _FILES["imdb"]), columns=["split", "label", "text"])
     return _parted(table, "train", "test")
 
 
 def _newsgroups(data: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    import polars as pl
-
     table = pl.read_parquet(data_file(data, _FILES["newsgroups"])).select(
         "split", pl.col("Category").alias("label"), pl.col("Text").fill_null("").alias("text")
     )
@@ -152,8 +146,6 @@ def _newsgroups(data: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def _reuters(data: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     """News that the file marks as training or test; the others are not used."""
-    import polars as pl
-
     table = pl.read_parquet(data_file(data, _FILES["reuters"])).select(
         pl.col("lewissplit").alias("split"),
         pl.col("topics").fill_null("").alias("label"),
@@ -163,8 +155,6 @@ def _reuters(data: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _parted(table: pl.DataFrame, train: str, test: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    import polars as pl
-
     return table.filter(pl.col("split") == train), table.filter(pl.col("split") == test)
 
 

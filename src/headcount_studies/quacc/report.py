@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import polars as pl
+from matplotlib.figure import Figure
 
 from headcount.evaluation.significance import compare
 from headcount_studies.comparison.figures import best_marks
@@ -13,10 +15,6 @@ from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
 from headcount_studies.quacc.spec import is_quacc, is_uniform, repeats_of
 from headcount_studies.tables import BEST, NOTE, Marks, paired_errors, rank_correlation
-
-if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.figure import Figure
 
 _SAMPLE = ("dataset", "training_set", "sample")  # columns that identify a sample
 _SHOWN = 5  # methods in a figure
@@ -52,8 +50,6 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
 
 def _experiments(spec: Spec, results: pl.DataFrame) -> Section:
     """Sizes and shares of the collections, as in the paper's Tables 1 and 2, and runs."""
-    import polars as pl
-
     table = results.group_by("dataset", maintain_order=True).agg(
         pl.col("pool_size", "test_pool_size").first(),
         pl.col("pool_shares").first().list.len().alias("classes"),
@@ -97,8 +93,6 @@ def _experiments(spec: Spec, results: pl.DataFrame) -> Section:
 
 def _errors(spec: Spec, results: pl.DataFrame) -> list[Section]:
     """Methods by datasets and metrics, as the paper's Tables 3 and 4; deviations beside."""
-    import polars as pl
-
     methods = [method.name for method in spec.methods]
     columns: dict[str, list[float | None]] = {}
     deviations: dict[str, list[float | None]] = {}
@@ -148,8 +142,6 @@ def _deviation(wide: pl.DataFrame, method: str) -> float | None:
 
 def _reduction(spec: Spec, results: pl.DataFrame) -> Section:
     """Reduction of the error by the best variant of QuAcc, as in the last row of Table 3."""
-    import polars as pl
-
     rows = []
     for dataset, metric, subset in _measured(spec, results):
         means = dict(
@@ -211,8 +203,6 @@ def _marked(
 
 def _figures(spec: Spec, part: pl.DataFrame, dataset: str, metric: str) -> list[Section]:
     """Errors by shift over all models, and estimates for the most imbalanced one."""
-    import polars as pl
-
     means = part.group_by("method").agg(pl.col(metric).mean()).drop_nulls()
     best = means.sort(metric)["method"].to_list()[:_SHOWN]
     frame = part.filter(pl.col("method").is_in(best)).select(
@@ -244,8 +234,6 @@ def _figures(spec: Spec, part: pl.DataFrame, dataset: str, metric: str) -> list[
 
 def _by_training(rows: pl.DataFrame, dataset: str, metric: str) -> Section:
     """Mean errors for each prevalence of training."""
-    import polars as pl
-
     share = pl.col("train_shares").list.last().round(6).cast(pl.String).alias("share")
     means = rows.group_by("method", share, maintain_order=True).agg(pl.col(metric).mean())
     table = means.drop_nulls().pivot("share", index="method", values=metric, sort_columns=True)
@@ -262,8 +250,6 @@ def _figure(name: str, frame: pl.DataFrame, metric: str) -> Callable[[], Figure]
     """Function that draws the frame."""
 
     def draw() -> Figure:
-        from matplotlib.figure import Figure
-
         from headcount import accuracy
 
         ax = getattr(accuracy, name)(frame, metric=metric)
@@ -275,8 +261,6 @@ def _figure(name: str, frame: pl.DataFrame, metric: str) -> Callable[[], Figure]
 
 def _choices(spec: Spec, results: pl.DataFrame) -> Section:
     """Frequency of each selected value of a setting, in percent, as in Tables 5 and 6."""
-    import polars as pl
-
     names = [method.name for method in spec.methods if is_quacc(method)]
     rows = []
     for dataset in spec.datasets:
@@ -318,8 +302,6 @@ def _frequencies(spec: Spec, chosen: list[dict[str, str]]) -> dict[str, float | 
 
 def _compared(spec: Spec, results: pl.DataFrame, published: Path) -> list[Section]:
     """One section per metric; none without the published figures."""
-    import polars as pl
-
     if not (published / _FILE).is_file():
         return []
     setting = "multiclass" if is_uniform(spec) else "binary"
@@ -333,8 +315,6 @@ def _compared(spec: Spec, results: pl.DataFrame, published: Path) -> list[Sectio
 
 def _comparison(spec: Spec, results: pl.DataFrame, paper: pl.DataFrame, metric: str) -> Section:
     """Errors beside those of the paper, of its datasets and of stand-ins."""
-    import polars as pl
-
     theirs_named, of_dataset = _PAPER["multiclass" if is_uniform(spec) else "binary"]
     run = [name for name in spec.datasets if name in results["dataset"]]
     columns_of = {name: of_dataset[name] for name in run if name in of_dataset}

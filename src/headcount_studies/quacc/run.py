@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
@@ -31,9 +32,6 @@ from headcount_studies.quacc.data import (
     sample_rows,
 )
 from headcount_studies.quacc.spec import candidates, is_quacc, plain_predictor
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Floats = NDArray[np.float64]
 
@@ -65,8 +63,6 @@ class _Answer:
 
 def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     """Predictions of all methods for one model on all test samples."""
-    import polars as pl
-
     collection = load_collection(task.dataset, data, spec.protocol["least"])
     seed, K = task_seed(spec.seed, task.dataset), collection.n_classes
     (name,) = task.settings.values()
@@ -110,8 +106,6 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
 
 def _shares(sets: TrainingSets, samples: Samples, rows: NDArray[np.int64]) -> list[pl.Series]:
     """Shares of training and test, and the distance between them."""
-    import polars as pl
-
     assert samples.prevalence is not None
     shares, n = samples.prevalence[rows], len(rows)
     binary = len(sets.shares) == 2
@@ -217,8 +211,6 @@ def _frame(
     true: dict[str, Floats],
 ) -> pl.DataFrame:
     """Results of one method, one row per sample."""
-    import polars as pl
-
     numbers: dict[str, Any] = {}
     for metric in spec.metrics:
         values, tables = answer.values[metric].values, answer.values[metric].tables

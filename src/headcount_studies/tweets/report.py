@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
@@ -21,9 +22,6 @@ from headcount_studies.tables import (
 from headcount_studies.tweets.data import CLASSES
 from headcount_studies.tweets.earlier import METHODS, SHIFTS, earlier_ranks
 
-if TYPE_CHECKING:
-    import polars as pl
-
 _PUBLISHED_NAMES = {
     f"SemEval{year}": f"semeval20{year}" for year in ("13", "14", "15", "16")
 } | {"HCR": "hcr", "OMD": "omd", "Sanders": "sanders", "SST": "sst"}
@@ -34,8 +32,6 @@ _FRONT, _BEHIND = ("SLD", "PACC", "ACC"), ("CC", "PCC")
 
 def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[Section]:
     """Per metric: errors by collection and by shift, ranks, comparison with the paper."""
-    import polars as pl
-
     tables = []
     for metric in spec.metrics:
         # Settings are not chosen by a metric that was added to the report.
@@ -86,8 +82,6 @@ def _errors(
 
 def _earlier(table: pl.DataFrame, methods: list[str], metric: str) -> list[Section]:
     """Ranks of the methods of the earlier study, with its ranks in parentheses."""
-    import polars as pl
-
     before = earlier_ranks(metric)
     shared = [name for name in METHODS if name in methods]
     table = table.filter(pl.col("dataset").is_in(list(before))).drop_nulls(shared)
@@ -117,8 +111,6 @@ def _earlier(table: pl.DataFrame, methods: list[str], metric: str) -> list[Secti
 
 def _shares(spec: Spec, results: pl.DataFrame) -> list[Section]:
     """Estimated by true share, and signed errors, of each class and metric of selection."""
-    import polars as pl
-
     order = pl.Enum([method.name for method in spec.methods])
     metrics = [name for name in spec.metrics if name in results["chosen_by"]]
     results = results.with_columns(pl.col("method").cast(order)).sort("method")
@@ -157,8 +149,6 @@ def _shares(spec: Spec, results: pl.DataFrame) -> list[Section]:
 
 def _bias(parts: dict[str, pl.DataFrame], across: int) -> Section:
     """Signed errors of each part: boxes by method, and means."""
-    import polars as pl
-
     error = (pl.col("estimated") - pl.col("true")).alias("bias")
     errors = {
         title: part.with_columns(error, pl.lit(0.0).alias("x")) for title, part in parts.items()
@@ -189,8 +179,6 @@ def _bias(parts: dict[str, pl.DataFrame], across: int) -> Section:
 
 
 def _ranks(table: pl.DataFrame, methods: list[str], metric: str) -> Section:
-    import polars as pl
-
     ranks = (
         table.unpivot(index="dataset", on=methods, variable_name="method", value_name="error")
         .drop_nulls()
@@ -214,8 +202,6 @@ def _ranks(table: pl.DataFrame, methods: list[str], metric: str) -> Section:
 
 
 def _compared(table: pl.DataFrame, methods: list[str], metric: str, path: Path) -> Section:
-    import polars as pl
-
     names = pl.col("dataset").replace(_PUBLISHED_NAMES)
     paper = read_published(path).with_columns(names)
     ours = table.unpivot(index="dataset", on=methods, variable_name="method", value_name="ours")

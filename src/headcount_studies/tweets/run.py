@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from headcount import metrics
@@ -32,14 +33,9 @@ from headcount_studies.tweets.data import (
 )
 from headcount_studies.tweets.spec import has_vectors, metrics_of, settings_of
 
-if TYPE_CHECKING:
-    import polars as pl
-
 
 def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     """Results of some methods on the test samples of a collection."""
-    import polars as pl
-
     collection = load_collection(task.dataset, data, has_vectors(spec))
     methods = [method for method in spec.methods if method.name in task.settings["methods"]]
     # The same for all tasks of a collection, so that methods can be compared by sample.
@@ -113,8 +109,6 @@ def _rows(
     grid: ClassifierGrid,
 ) -> pl.DataFrame:
     """Results of one method, with the setting that one metric selected, on all samples."""
-    import polars as pl
-
     (method, metric, choice), (samples, prior) = what, tested
     true, n, estimated = samples.prevalence, len(samples), result.prevalence
     assert true is not None
