@@ -65,10 +65,14 @@ def run(folder: str, task: str, methods: str, n_dev: str, few: str) -> dict[str,
 
     from headcount_studies.datasets import lequa
     from headcount_studies.engine.spec import read_spec
-    from headcount_studies.lequa2024.candidates import candidates_of, named_method
     from headcount_studies.lequa2024.official import score
-    from headcount_studies.lequa2024.selection import predict, select
-    from headcount_studies.lequa2024.spec import protocol_of
+    from headcount_studies.lequa2024.selection import (
+        candidates_of,
+        named_method,
+        predict,
+        select,
+    )
+    from headcount_studies.lequa2024.study import protocol_of
 
     spec = read_spec("lequa2024")
     grid = spec.selection | {"n_dev": int(n_dev)} | ({"C": [0.1, 1.0]} if few else {})
@@ -111,8 +115,7 @@ def ours_fixed(folder: str, task: str, output: str) -> dict[str, Any]:
 
     import headcount as hc
     from headcount_studies.datasets import lequa
-    from headcount_studies.lequa2024.candidates import Candidate
-    from headcount_studies.lequa2024.selection import Protocol, predict, select
+    from headcount_studies.lequa2024.selection import Candidate, Protocol, predict, select
 
     def work() -> None:
         # With a cache of its own: the files are parsed.
@@ -182,8 +185,7 @@ def ours_grid(folder: str, task: str) -> dict[str, Any]:
 
     import headcount as hc
     from headcount_studies.datasets import lequa
-    from headcount_studies.lequa2024.candidates import Candidate
-    from headcount_studies.lequa2024.selection import Protocol, select
+    from headcount_studies.lequa2024.selection import Candidate, Protocol, select
 
     def work() -> dict[str, Any]:
         with tempfile.TemporaryDirectory(dir=folder) as cache:

@@ -45,7 +45,7 @@ from headcount.accuracy.search import held_out_rows  # noqa: E402
 from headcount.samples.protocols import APP  # noqa: E402
 from headcount.scores.scorer import ScoredPool  # noqa: E402
 from headcount_studies.engine.spec import read_spec  # noqa: E402
-from headcount_studies.quacc.data import (  # noqa: E402
+from headcount_studies.quacc.study import (  # noqa: E402
     draw_training_and_reference,
     load_collection,
 )

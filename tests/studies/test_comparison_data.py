@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headcount_studies.comparison.data import Drawer, Trial, test_counts, training_counts
+from headcount_studies.comparison.study import Drawer, Trial, test_counts, training_counts
 
 TRAINS = [[0.95, 0.05], [0.5, 0.5], [0.1, 0.9]]
 TESTS = [[1.0, 0.0], [0.99, 0.01], [0.5, 0.5], [0.1, 0.9]]

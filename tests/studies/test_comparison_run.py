@@ -11,8 +11,15 @@ from scipy.special import expit
 from headcount import ED, QF, QFAC, HDx, ReadMe
 from headcount.errors import HeadcountError
 from headcount_studies.comparison import experiment
-from headcount_studies.comparison.data import Bench, Drawer, Trial
-from headcount_studies.comparison.run import _decisions, by_features, by_forest, by_scores
+from headcount_studies.comparison.study import (
+    Bench,
+    Drawer,
+    Trial,
+    _decisions,
+    by_features,
+    by_forest,
+    by_scores,
+)
 from headcount_studies.comparison.whole_pool import NeighbourLists
 from headcount_studies.data.tables import load_dataset
 from headcount_studies.engine.spec import MethodSpec, read_spec

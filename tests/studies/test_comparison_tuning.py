@@ -12,11 +12,15 @@ from sklearn.svm import SVC
 
 from headcount.errors import HeadcountError
 from headcount_studies.comparison import experiment
-from headcount_studies.comparison.data import Bench, Drawer, Trial
-from headcount_studies.comparison.logistic import stratified_folds
-from headcount_studies.comparison.run import _decisions, by_scores
-from headcount_studies.comparison.spec import group_of
-from headcount_studies.comparison.tuning import FOLDS, TunedTrainer
+from headcount_studies.comparison.classifiers import FOLDS, TunedTrainer, stratified_folds
+from headcount_studies.comparison.study import (
+    Bench,
+    Drawer,
+    Trial,
+    _decisions,
+    by_scores,
+    group_of,
+)
 from headcount_studies.data.tables import Dataset
 from headcount_studies.engine.spec import MethodSpec, read_spec
 from tests.studies.test_comparison_run import folder, small  # noqa: F401

@@ -11,8 +11,7 @@ import pytest
 
 from headcount.errors import HeadcountError
 from headcount_studies.data import texts
-from headcount_studies.dataset_shift import data as module
-from headcount_studies.dataset_shift import experiment
+from headcount_studies.dataset_shift import experiment, study
 from headcount_studies.engine.spec import MethodSpec, Spec, read_spec
 from headcount_studies.engine.task import Task
 
@@ -50,8 +49,8 @@ def reviews(n: int = 900) -> texts.Reviews:
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     known = reviews()
-    monkeypatch.setattr(module, "load_reviews", lambda name, data: known)
-    module.load_words.cache_clear()
+    monkeypatch.setattr(study, "load_reviews", lambda name, data: known)
+    study.load_words.cache_clear()
 
 
 @pytest.fixture
@@ -134,7 +133,7 @@ def test_rows_are_what_the_plan_promises_and_always_the_same(spec: Spec) -> None
         assert rows["failure"].null_count() == rows.height
         expected = (rows["true"].list.get(1) - rows["estimated"].list.get(1)).abs()
         np.testing.assert_allclose(rows["ae"], expected, atol=1e-12)
-        module.load_words.cache_clear()
+        study.load_words.cache_clear()
         assert rows.equals(rows_of(spec, task, Path()))
 
 

@@ -12,9 +12,7 @@ from headcount.scores import fit_calibrator
 from headcount_studies.engine.spec import MethodSpec, read_spec
 from headcount_studies.engine.task import datasets_there, find_experiment
 from headcount_studies.label_shift import experiment
-from headcount_studies.label_shift.data import draw_trial, load_network
-from headcount_studies.label_shift.run import gain
-from headcount_studies.label_shift.spec import conditions
+from headcount_studies.label_shift.study import conditions, draw_trial, gain, load_network
 
 NETWORK = "cifar10_resnet20"
 PROTOCOL = {

@@ -18,14 +18,18 @@ from headcount_studies.data.lequa import TASKS, find_task
 from headcount_studies.data.lequa_generator import generate
 from headcount_studies.engine.spec import MethodSpec, Spec, read_spec
 from headcount_studies.engine.task import datasets_there
-from headcount_studies.lequa2024 import data as module
-from headcount_studies.lequa2024 import experiment, submission
-from headcount_studies.lequa2024.candidates import Candidate, candidates_of, named_method
+from headcount_studies.lequa2024 import experiment, study
 from headcount_studies.lequa2024.official import read_published_runs, score
 from headcount_studies.lequa2024.report import score_sections
-from headcount_studies.lequa2024.selection import Protocol, predict, select
-from headcount_studies.lequa2024.spec import protocol_of
-from headcount_studies.lequa2024.submission import make_submissions
+from headcount_studies.lequa2024.selection import (
+    Candidate,
+    Protocol,
+    candidates_of,
+    named_method,
+    predict,
+    select,
+)
+from headcount_studies.lequa2024.study import make_submissions, protocol_of
 from tests.studies.lequa_folders import make_task, make_texts
 
 PUBLISHED = """\
@@ -119,7 +123,7 @@ def test_rows_are_what_the_plan_promises_and_always_the_same(spec, folder):
         rows = experiment.run(spec, task, folder)
         assert rows.height == task.runs
         assert rows["failure"].null_count() == rows.height
-        module.load_task.cache_clear()
+        study.load_task.cache_clear()
         assert rows.equals(experiment.run(spec, task, folder))
         true, estimated = (np.array(rows[name].to_list()) for name in ("true", "estimate"))
         np.testing.assert_allclose(rows["ae"], metrics.ae(true, estimated))
@@ -374,7 +378,7 @@ def test_a_network_without_pytorch_is_a_failure(folder, monkeypatch):
 
 def test_auto_is_the_best_on_the_development_samples(folder, spec, monkeypatch):
     few = [each for each in spec.methods if each.name in ("CC", "PCC", "SLD")]
-    monkeypatch.setattr(submission, "methods_of", lambda spec, task: few)
+    monkeypatch.setattr(study, "methods_of", lambda spec, task: few)
     data = datasets.lequa(folder, "T1")
     every = make_submissions(data, "all")
     first, *others = make_submissions(data, "auto")

@@ -21,9 +21,7 @@ from headcount_studies.engine.run import run_study
 from headcount_studies.engine.spec import MethodSpec, Spec, parse_spec, read_spec
 from headcount_studies.engine.store import with_metrics
 from headcount_studies.engine.task import find_experiment, task_seed
-from headcount_studies.own_data.data import load_table
-from headcount_studies.own_data.run import _trial
-from headcount_studies.own_data.spec import _SAMPLING, _SHIFT
+from headcount_studies.own_data.study import _SAMPLING, _SHIFT, _trial, load_table
 from tests.studies.engine.toy import result_bytes
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "studies.md"

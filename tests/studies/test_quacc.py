@@ -15,14 +15,14 @@ from headcount.errors import HeadcountError
 from headcount_studies.engine.spec import read_spec
 from headcount_studies.engine.task import datasets_there
 from headcount_studies.quacc import experiment
-from headcount_studies.quacc.data import (
+from headcount_studies.quacc.report import _best_of_both, reversals
+from headcount_studies.quacc.study import (
+    Classes,
     draw_training_and_reference,
     labelled,
     load_collection,
     sample_rows,
 )
-from headcount_studies.quacc.report import _best_of_both, reversals
-from headcount_studies.quacc.spec import Classes
 
 _NAMED = os.environ.get("HEADCOUNT_DATA")
 _DATA = Path(_NAMED) if _NAMED else Path(__file__).parents[3] / "shared" / "data"

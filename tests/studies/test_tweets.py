@@ -16,9 +16,7 @@ from headcount_studies.data.texts import Tweets
 from headcount_studies.engine.spec import MethodSpec, Spec, read_spec
 from headcount_studies.engine.store import with_metrics
 from headcount_studies.engine.task import Task
-from headcount_studies.tweets import data as module
-from headcount_studies.tweets import experiment
-from headcount_studies.tweets import run as running
+from headcount_studies.tweets import experiment, study
 from headcount_studies.tweets.earlier import METHODS, earlier_ranks
 
 LABELS = ("negative", "neutral", "positive")
@@ -71,8 +69,8 @@ def tweets(n: int = 420) -> Tweets:
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     known = tweets()
-    monkeypatch.setattr(module, "load_tweets", lambda name, data: known)
-    module.load_collection.cache_clear()
+    monkeypatch.setattr(study, "load_tweets", lambda name, data: known)
+    study.load_collection.cache_clear()
 
 
 @pytest.fixture
@@ -140,7 +138,7 @@ def test_rows_are_what_the_plan_promises_and_always_the_same(spec: Spec) -> None
         rows = rows_of(spec, task, Path())
         assert rows.height == task.runs
         assert rows["failure"].null_count() == rows.height
-        module.load_collection.cache_clear()
+        study.load_collection.cache_clear()
         assert rows.equals(rows_of(spec, task, Path()))
         frames.append(rows)
     rows = pl.concat(frames)
@@ -156,13 +154,13 @@ def test_settings_are_tried_on_the_validation_part_only(
     spec: Spec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Any] = []
-    choose = running.choose
+    choose = study.choose
 
     def watched(grid: Any, quantifiers: Any, items: Any, split: Any, measures: Any) -> Any:
         seen.append((len(items.codes), len(split.train), len(split.test)))
         return choose(grid, quantifiers, items, split, measures)
 
-    monkeypatch.setattr(running, "choose", watched)
+    monkeypatch.setattr(study, "choose", watched)
     rows_of(spec, tasks_of(spec)["hcr.shared"], Path())
     parts = tweets().parts
     n_train, n_held = (parts == "train").sum(), (parts == "validation").sum()
@@ -312,7 +310,7 @@ def test_a_store_without_an_answer_is_reported(spec: Spec) -> None:
 
 def test_collections_are_described(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
     collection = tweets()
-    monkeypatch.setattr(module, "load_tweets", lambda name, data: collection)
+    monkeypatch.setattr(study, "load_tweets", lambda name, data: collection)
     (row,) = experiment.describe(spec, "hcr", Path())
     test = collection.parts == "test"
     assert row["test"] == test.sum()

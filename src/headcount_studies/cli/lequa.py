@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headcount_studies.data.lequa import LequaTask
-    from headcount_studies.lequa2024.submission import Submission
+    from headcount_studies.lequa2024.study import Submission
 
 lequa = typer.Typer(
     name="lequa",
@@ -79,7 +79,7 @@ def run(
     """Estimate the samples of a task and write a submission."""
     from headcount._support.parameters import check_choice
     from headcount_studies.datasets import lequa as load
-    from headcount_studies.lequa2024.submission import make_submissions
+    from headcount_studies.lequa2024.study import make_submissions
 
     check_choice("--select", select, ("dev", "none"))
     check_choice("--part", part, ("test", "dev"))

@@ -17,7 +17,7 @@ from headcount import plots
 from headcount.evaluation.significance import Comparison, compare
 from headcount.evaluation.summary import lowest
 from headcount.plots._style import FAINT, INK, PALE, method_styles
-from headcount_studies.comparison.tuning import CLASSIFIERS
+from headcount_studies.comparison.classifiers import CLASSIFIERS
 from headcount_studies.data.tables import RECIPES
 from headcount_studies.engine.spec import Spec
 from headcount_studies.tables import FLAGGED, PublishedAgreement, plain_name

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 from matplotlib.figure import Figure
 
-from headcount_studies.dataset_shift.spec import (
+from headcount_studies.dataset_shift.study import (
     EXCHANGED,
     PROTOCOLS,
     make_protocol,

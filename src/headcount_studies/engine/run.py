@@ -516,10 +516,6 @@ def run_study(
         Datasets and methods to run; others may follow with ``resume=True``.
     progress : bool, default=None
         Show a bar with the time left; by default on a terminal only.
-
-    Returns
-    -------
-    StudyRun
     """
     named = isinstance(spec, Spec) or str(spec) in built_in_specs()
     folder = Path() if isinstance(spec, Spec) else Path(spec).parent

@@ -243,17 +243,7 @@ class Spec:
     def restricted(
         self, *, datasets: Iterable[str] | None = None, methods: Iterable[str] | None = None
     ) -> Spec:
-        """Restrict the study to some datasets or methods.
-
-        Parameters
-        ----------
-        datasets, methods : iterable of str, default=None
-            Names to keep, in any order; None keeps all.
-
-        Returns
-        -------
-        Spec
-        """
+        """Restrict the study to some datasets or methods; None keeps all."""
         names_of_datasets = _kept("dataset", datasets, self.datasets)
         names = _kept("method", methods, [method.name for method in self.methods])
         return replace(
@@ -265,10 +255,7 @@ class Spec:
     def quickened(self) -> Spec:
         """Small part of the study, with the changes that ``[quick]`` names.
 
-        Returns
-        -------
-        Spec
-            With ``is_quick`` set, so its results never mix with those of the whole study.
+        It has ``is_quick`` set, so its results never mix with those of the whole study.
         """
         if not self.quick:
             raise HeadcountError(
@@ -285,27 +272,12 @@ class Spec:
         )
 
     def with_methods(self, names: Iterable[str]) -> Spec:
-        """Restrict the study to some methods, in the order given.
-
-        Parameters
-        ----------
-        names : iterable of str
-            Names of methods of the study.
-
-        Returns
-        -------
-        Spec
-        """
+        """Restrict the study to some methods, in the order given."""
         by_name = {method.name: method for method in self.methods}
         return replace(self, methods=tuple(by_name[name] for name in names))
 
     def to_toml(self) -> str:
-        """Write the spec as TOML; reading it gives the same spec.
-
-        Returns
-        -------
-        str
-        """
+        """Write the spec as TOML; reading it gives the same spec."""
         content = {
             field_.name: getattr(self, field_.name)
             for field_ in fields(self)
@@ -319,13 +291,7 @@ class Spec:
 
 
 def built_in_specs() -> dict[str, Path]:
-    """Specs of the published studies.
-
-    Returns
-    -------
-    dict of str to Path
-        TOML files by name, sorted.
-    """
+    """TOML files of the published studies by name, sorted."""
     return {path.stem: path for path in sorted(_SPECS.glob("*.toml"))}
 
 
@@ -336,10 +302,6 @@ def read_spec(name_or_path: str | Path) -> Spec:
     ----------
     name_or_path : str or Path
         Name of one of `built_in_specs`, or a file of your own.
-
-    Returns
-    -------
-    Spec
     """
     built_in = built_in_specs()
     if str(name_or_path) in built_in:

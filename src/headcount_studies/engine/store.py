@@ -522,12 +522,7 @@ class Store:
             )
 
     def finished(self) -> list[Task]:
-        """Tasks that have results, in the order of the plan.
-
-        Returns
-        -------
-        list of Task
-        """
+        """Tasks that have results, in the order of the plan."""
         names = self._names()
         return [task for task in self.tasks if task.name in names]
 
@@ -538,13 +533,7 @@ class Store:
         return {path.stem for path in folder.iterdir() if path.suffix == ".parquet"}
 
     def results(self) -> pl.DataFrame:
-        """All results so far, in the order of the plan.
-
-        Returns
-        -------
-        polars.DataFrame
-            One row per method and sample.
-        """
+        """All results so far, one row per method and sample, in the order of the plan."""
         files = [self._file(task) for task in self.finished()]
         if not files:
             raise HeadcountError(
@@ -555,11 +544,8 @@ class Store:
     def evaluations(self) -> dict[str, Evaluation]:
         """Results as evaluations, by dataset, for further metrics, tests, tables and plots.
 
-        Returns
-        -------
-        dict of str to Evaluation
-            To be passed to `headcount.Evaluations` if no method failed. Only kinds of study
-            whose results have true and estimated shares can be read in this way.
+        They can be passed to `headcount.Evaluations` if no method failed. Only kinds of study
+        whose results have true and estimated shares can be read in this way.
         """
         results, seconds = self.results(), self.method_seconds()
         classes = {task.dataset: task.settings.get("classes", []) for task in self.finished()}
@@ -570,12 +556,7 @@ class Store:
         }
 
     def method_seconds(self) -> dict[str, dict[str, float]]:
-        """Seconds that each method took on each dataset, as far as they were measured.
-
-        Returns
-        -------
-        dict of str to dict of str to float
-        """
+        """Seconds that each method took on each dataset, as far as they were measured."""
         last = self.journal.last()
         sums: dict[str, dict[str, float]] = {}
         for task in self.finished():
@@ -588,12 +569,7 @@ class Store:
         return self.folder / _RESULTS / f"{task.name}.parquet"
 
     def status(self) -> Status:
-        """Status of the study.
-
-        Returns
-        -------
-        Status
-        """
+        """Status of the study."""
         tasks, names, runs = self.tasks, self._names(), self.journal.runs()
         last = self.journal.last()
         reasons = {
@@ -677,19 +653,7 @@ class Store:
                 )
 
     def merged(self, spec: Spec, full: Spec) -> Spec:
-        """Spec with the datasets and methods of the store as well.
-
-        Parameters
-        ----------
-        spec : Spec
-            Study, restricted to the datasets and methods of a run.
-        full : Spec
-            Study without this restriction, for the order.
-
-        Returns
-        -------
-        Spec
-        """
+        """Spec of a run with the datasets and methods of the store, in the order of `full`."""
         if not self.exists:
             return spec
         stored = self.spec
@@ -719,17 +683,7 @@ class Store:
             )
 
     def begin(self, spec: Spec, tasks: Sequence[Task], parts: Sequence[PlannedBatch]) -> None:
-        """Add the tasks of a run to those of other datasets and methods in the store.
-
-        Parameters
-        ----------
-        spec : Spec
-            Study with the datasets and methods of this run and of the store.
-        tasks : sequence of Task
-            Plan of this run.
-        parts : sequence of Part
-            Datasets and methods that were planned.
-        """
+        """Add the tasks of a run to those of other datasets and methods in the store."""
         stored = self.tasks if self.exists else []
         planned = {(batch_part.dataset, batch_part.batch) for batch_part in parts}
         again: list[Task] = []
@@ -761,13 +715,7 @@ class Store:
                 )
 
     def record_data(self, sums: Mapping[str, dict[str, str]]) -> None:
-        """Keep checksums of the data; refuse data that are not those of earlier runs.
-
-        Parameters
-        ----------
-        sums : mapping of str to dict
-            SHA-256 of the files of each dataset.
-        """
+        """Keep checksums of the data; refuse data that are not those of earlier runs."""
         before = self.data
         for dataset, files in sums.items():
             if before.get(dataset, files) != files:
@@ -779,13 +727,7 @@ class Store:
             self._write(_DATA, json.dumps(before | dict(sums), indent=1, sort_keys=True))
 
     def record_descriptions(self, rows: Mapping[str, list[dict[str, Any]]]) -> None:
-        """Keep facts about datasets, for the report.
-
-        Parameters
-        ----------
-        rows : mapping of str to list of dict
-            Rows of each dataset: columns and values.
-        """
+        """Keep facts about datasets, for the report."""
         if any(rows.values()):
             self._write(_DATASETS, json.dumps(self.descriptions | dict(rows), indent=1))
 

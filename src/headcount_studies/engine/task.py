@@ -28,11 +28,9 @@ class Section:
     Parameters
     ----------
     title : str
-        Heading.
     text : str
         Plain paragraphs, separated by empty lines.
     table : polars.DataFrame, default=None
-        Table of texts and numbers.
     figure : callable, default=None
         Function without arguments that returns a matplotlib figure.
     marks : mapping of (int, str) to str, default=None
@@ -106,27 +104,12 @@ class Task:
         return f"{self.key}.added-{self.batch}" if self.batch else self.key
 
     def to_json(self) -> str:
-        """Write the task as one line of JSON.
-
-        Returns
-        -------
-        str
-        """
+        """Write the task as one line of JSON."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, line: str) -> Task:
-        """Read a task from a line of JSON.
-
-        Parameters
-        ----------
-        line : str
-            Line that `to_json` returned.
-
-        Returns
-        -------
-        Task
-        """
+        """Read a task from a line of JSON that `to_json` returned."""
         content: Mapping[str, Any] = json.loads(line)
         return cls(**content)
 
@@ -183,11 +166,6 @@ def task_seed(seed: int, *names: object) -> int:
     *names : object
         Texts and numbers that identify the purpose.
 
-    Returns
-    -------
-    int
-        Below 2 ** 32; the same on every machine.
-
     Examples
     --------
     >>> from headcount_studies import task_seed
@@ -199,12 +177,11 @@ def task_seed(seed: int, *names: object) -> int:
 
 
 class FolderStudy:
-    """Experiment of one folder, whose modules are imported when they are needed.
+    """Experiment of one package: the modules ``study`` and ``report``, imported when needed.
 
     Parameters
     ----------
     package : str
-        Name of the package that has the modules.
     takes_files : bool, default=False
         True if a spec names its files and classifier, as ``[data]`` and ``[classifier]``.
 
@@ -221,33 +198,33 @@ class FolderStudy:
         self._takes_files = takes_files
 
     def check(self, spec: Spec) -> None:
-        """Refuse, in one sentence, a spec that cannot be run."""
+        """Refuse a spec that cannot be run."""
         tables = [name for name in ("data", "classifier") if getattr(spec, name)]
         if tables and not self._takes_files:
             raise HeadcountError(
                 f"[{tables[0]}] is for studies of your own data: set kind = 'own-data', or "
                 "leave it out."
             )
-        self._module("spec").check(spec)
+        self._module("study").check(spec)
 
     def plan(self, spec: Spec, data: Path) -> list[Task]:
         """Divide the study into tasks."""
-        tasks: list[Task] = self._module("spec").plan(spec, data)
+        tasks: list[Task] = self._module("study").plan(spec, data)
         return tasks
 
     def files(self, spec: Spec, dataset: str, data: Path) -> list[Path]:
         """Files that a dataset is read from, whether they are there or not."""
-        paths: list[Path] = self._module("data").files(spec, dataset, data)
+        paths: list[Path] = self._module("study").files(spec, dataset, data)
         return paths
 
     def describe(self, spec: Spec, dataset: str, data: Path) -> list[dict[str, Any]]:
         """Facts about a dataset, in rows; none if this kind of study has none."""
-        describe = getattr(self._module("data"), "describe", None)
+        describe = getattr(self._module("study"), "describe", None)
         return [] if describe is None else list(describe(spec, dataset, data))
 
     def run(self, spec: Spec, task: Task, data: Path) -> pl.DataFrame:
         """Execute one task."""
-        rows: pl.DataFrame = self._module("run").run(spec, task, data)
+        rows: pl.DataFrame = self._module("study").run(spec, task, data)
         return rows
 
     def sections(
@@ -279,8 +256,7 @@ def find_experiment(kind: str) -> Experiment:
     else:
         path = kind
     experiment = import_object("kind of study", path)
-    lacking = [name for name in _PARTS if not callable(getattr(experiment, name, None))]
-    if lacking:
+    if lacking := [name for name in _PARTS if not callable(getattr(experiment, name, None))]:
         raise HeadcountError(
             f"The kind of study {kind!r} has no {lacking[0]}(): an experiment has "
             f"{', '.join(_PARTS)}."

@@ -11,7 +11,7 @@ from headcount.plots._style import method_styles
 from headcount_studies.comparison.figures import best_marks
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
-from headcount_studies.label_shift.spec import data_of
+from headcount_studies.label_shift.study import data_of
 from headcount_studies.tables import rank_correlation
 
 _FILE = "label_shift_networks.csv"

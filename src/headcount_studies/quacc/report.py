@@ -13,7 +13,7 @@ from headcount.evaluation.significance import compare
 from headcount_studies.comparison.figures import best_marks
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
-from headcount_studies.quacc.spec import is_quacc, is_uniform, repeats_of
+from headcount_studies.quacc.study import is_quacc, is_uniform, repeats_of
 from headcount_studies.tables import BEST, NOTE, Marks, paired_errors, rank_correlation
 
 _SAMPLE = ("dataset", "training_set", "sample")  # columns that identify a sample

@@ -19,8 +19,8 @@ from headcount_studies.tables import (
     read_published,
     with_mean,
 )
-from headcount_studies.tweets.data import CLASSES
 from headcount_studies.tweets.earlier import METHODS, SHIFTS, earlier_ranks
+from headcount_studies.tweets.study import CLASSES
 
 _PUBLISHED_NAMES = {
     f"SemEval{year}": f"semeval20{year}" for year in ("13", "14", "15", "16")

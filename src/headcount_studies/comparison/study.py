@@ -1,45 +1,387 @@
-"""Execution of one task: the estimates of a group of methods in all of its trials.
+"""Plan of the comparison, draws from its datasets, and execution of one task.
 
-A group is a function of a `Bench`, trials and methods. For each trial it yields the samples
-and the estimates of each method. Methods of a group share computations.
+The paper draws, for a share r of training items, a training distribution p and a test
+distribution q, as many items as there are: with N items, n_i of them of class i, a total of
+
+    n(p, q) = floor(min(N, min over i of n_i / (r p_i + (1 - r) q_i)))
+
+of which n r p_i are drawn for training and n (1 - r) q_i for the test, truncated, without
+replacement. That makes the training set depend on the test distribution. Here one training
+set serves all test distributions: its size is the mean over them of r n(p, q), and each class
+has at least one item. A test sample has the size of the formula, (1 - r) n(p, q), or as many
+items as are left over if these are fewer.
+
+Methods of a group share computations. A group is a function of a `Bench`, trials and methods
+that yields, for each trial, the samples and the estimates of each method.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache, partial
 from inspect import signature
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from headcount._support.parameters import check_log_base
+from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored
 from headcount.learn.trees import QuantificationForestClassifier
 from headcount.metrics import METRICS, SMOOTHED
 from headcount.quantifiers.adjusted import ACC, CC
-from headcount.quantifiers.learners import QF
+from headcount.quantifiers.base import Quantifier
+from headcount.quantifiers.features import ED, HDx, ReadMe
+from headcount.quantifiers.learners import PWK, QF, QFAC
+from headcount.quantifiers.registry import method as find_method
 from headcount.samples.samples import Samples
-from headcount_studies.comparison.data import Bench, Trial, load_bench
-from headcount_studies.comparison.logistic import LinearModel, cross_fit, stratified_folds
-from headcount_studies.comparison.spec import (
-    TUNED,
-    group_of,
-    made,
-    n_draws,
-    quantifier_of,
+from headcount_studies.comparison.classifiers import (
+    CLASSIFIERS,
+    FOLDS,
+    ClassifierScores,
+    TunedTrainer,
+    check_tuning,
+    cross_fit,
+    stratified_folds,
 )
 from headcount_studies.comparison.training_pool import TrainingPool
-from headcount_studies.comparison.tuning import FOLDS, ClassifierScores, TunedTrainer
-from headcount_studies.engine.spec import MethodSpec, Spec
+from headcount_studies.data.tables import (
+    SIZES,
+    Dataset,
+    dataset_file,
+    dataset_names,
+    load_dataset,
+    rule_of,
+)
+from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known
 from headcount_studies.engine.store import share_columns
 from headcount_studies.engine.task import Task, task_seed
+
+# Methods of a group share computations.
+TUNED = "tuned-"
+"""Start of the names of groups with a tuned classifier."""
+
+_GROUPS = (
+    "scores", "finite", "learners", "forest", "energy", "neighbours",
+    *(TUNED + kind for kind in CLASSIFIERS),
+)  # fmt: skip
+# These measure all distances in a dataset: one task computes them for all training sets.
+_WHOLE = ("energy", "neighbours")
+_OF_BINNED: dict[type[Quantifier], str] = {
+    HDx: "finite",
+    ReadMe: "finite",
+    PWK: "neighbours",
+    QF: "forest",
+    QFAC: "forest",
+}
+_OF_NUMBERS: dict[type[Quantifier], str] = {ED: "energy", QF: "forest", QFAC: "forest"}
+_TASKS = ("binary", "multiclass")
+_PROTOCOL = ("task", "splits", "draws", "train", "test", "smoothing", "log_base")
+_OPTIONS = (
+    "draws", "binned", "decimals", "one_vs_rest", "predictions", "decisions", "classifier",
+)  # fmt: skip
+
+
+def check(spec: Spec) -> None:
+    """Refuse, in one sentence, a spec that cannot be run."""
+    check_keys("[protocol]", spec.protocol, _PROTOCOL)
+    for key in ("task", "splits", "draws", "train", "test"):
+        if key not in spec.protocol:
+            raise HeadcountError(f"[protocol] has no {key!r}: add it.")
+    names = dataset_names(check_known("task", spec.protocol["task"], _TASKS))  # type: ignore[arg-type]
+    for dataset in spec.datasets:
+        check_known("dataset", dataset, names)
+    for metric in spec.metrics:
+        check_known("metric", metric, METRICS)
+    if "log_base" in spec.protocol:
+        check_log_base("log_base of [protocol]", spec.protocol["log_base"])
+    check_keys("[selection]", spec.selection, CLASSIFIERS)
+    for kind, table in spec.selection.items():
+        check_tuning(f"[selection.{kind}]", kind, table)
+    for method in spec.methods:
+        check_keys(f"options of method {method.name!r}", method.options, _OPTIONS)
+        if "classifier" in method.options:
+            check_known("table of [selection]", method.options["classifier"], spec.selection)
+        parameters = quantifier_of(method.quantifier)().get_params(deep=False)
+        check_keys(f"parameters of method {method.name!r}", method.parameters, parameters)
+
+
+def made(method: MethodSpec, **more: Any) -> Quantifier:
+    """Quantifier of a method, with its parameters."""
+    return quantifier_of(method.quantifier)(**more | method.arguments)
+
+
+@lru_cache
+def quantifier_of(name: str) -> type[Quantifier]:
+    """Class of a quantifier; cached, as the search takes milliseconds."""
+    return find_method(name)
+
+
+def group_of(method: MethodSpec) -> str:
+    """Group of a method."""
+    if "classifier" in method.options:
+        return f"{TUNED}{method.options['classifier']}"
+    kind = quantifier_of(method.quantifier)
+    if method.options.get("predictions") or kind.info.input != "features":
+        return "scores"
+    return (_OF_BINNED if method.options.get("binned") else _OF_NUMBERS).get(kind, "learners")
+
+
+def n_draws(spec: Spec, method: MethodSpec) -> int:
+    """Number of draws that a method is run on."""
+    return min(method.options.get("draws", spec.protocol["draws"]), spec.protocol["draws"])
+
+
+def distributions(spec: Spec, part: str, n_classes: int) -> list[list[float]]:
+    """Training or test distributions of the protocol, for a number of classes."""
+    named = spec.protocol[part].get(str(n_classes))
+    if named is None:
+        raise HeadcountError(
+            f"[protocol] names no {part} distributions of {n_classes} classes: add them to "
+            f"[protocol.{part}]."
+        )
+    return [(np.asarray(weights) / np.sum(weights)).tolist() for weights in named]
+
+
+def plan(spec: Spec, data: Path) -> list[Task]:
+    """One task per dataset, group of methods and, for most groups, training distribution."""
+    check(spec)
+    available = [dataset for dataset in spec.datasets if dataset_file(dataset, data).is_file()]
+    return [task for dataset in available for task in _tasks(spec, dataset)]
+
+
+def _tasks(spec: Spec, dataset: str) -> list[Task]:
+    """Tasks of a dataset, without reading it."""
+    n_classes = rule_of(dataset, spec.protocol["task"]).n_classes
+    trains, tests = (distributions(spec, which, n_classes) for which in ("train", "test"))
+    splits = spec.protocol["splits"]
+    cells = [([split], [train]) for split in splits for train in range(len(trains))]
+    tasks = []
+    for group in _GROUPS:
+        methods = [method for method in spec.methods if group_of(method) == group]
+        if not methods:
+            continue
+        undivided = group in _WHOLE
+        for split, train in [(list(splits), list(range(len(trains))))] if undivided else cells:
+            name = "all" if undivided else f"{split[0]:g}-{train[0]}"
+            draws = [n_draws(spec, method) for method in methods]
+            tasks.append(
+                Task(
+                    f"{dataset}.{group}.{name}",
+                    dataset,
+                    {"group": group, "splits": split, "trains": train},
+                    cost=_seconds(group, SIZES[dataset], split, max(draws)),
+                    runs=sum(draws) * len(split) * len(train) * len(tests),
+                )
+            )
+    return tasks
+
+
+def _seconds(group: str, size: tuple[int, int], splits: Sequence[float], draws: int) -> float:
+    """Approximate duration of a task; undersampling leaves half of the items for training."""
+    n, d = size
+    n_train = n * float(np.mean(splits)) / 2
+    if group in _WHOLE:
+        return 1 + n**2 * (16e-9 + 0.02e-9 * d)
+    per_draw = {
+        "scores": 0.15e-6 * n_train * d + 1.5e-6 * n,
+        "finite": 15e-9 * n * (d + 50),
+        "learners": 0.15e-6 * n_train * d,
+        "forest": 30e-6 * n_train + 30e-6 * n,
+        "tuned-LR": 1.5e-6 * n_train * d + 1.5e-6 * n,
+        "tuned-SV": 1 + 20e-6 * n_train**2,
+        "tuned-RF": 2 + 8e-3 * n_train,
+        "tuned-AB": 5 + 0.1e-3 * n_train * d,
+    }[group]
+    return draws * (0.01 + per_draw)
+
+
+Indices = NDArray[np.int64]
+Made = TypeVar("Made")
+# Products such as 0.3 * 10 are slightly too small in floating point.
+_ROUNDING = 1e-9
+
+
+def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
+    """File of a dataset."""
+    return [dataset_file(dataset, data)]
+
+
+def _total(counts: Indices, r: float, p: Sequence[float], q: Sequence[float]) -> int:
+    shares = r * np.asarray(p) + (1 - r) * np.asarray(q)
+    asked = shares > 0
+    most = (counts[asked] / shares[asked]).min()
+    return int(min(counts.sum(), np.floor(most + _ROUNDING)))
+
+
+def training_counts(
+    counts: Indices, r: float, p: Sequence[float], tests: Sequence[Sequence[float]]
+) -> Indices:
+    """Number of items of each class in a training set.
+
+    >>> import numpy as np
+    >>> training_counts(np.array([300, 700]), 0.8, [0.4, 0.6], [[0.4, 0.6]])
+    array([240, 360])
+    """
+    total = np.mean([_total(counts, r, p, q) for q in tests])
+    return np.maximum(1, np.floor(total * r * np.asarray(p) + _ROUNDING).astype(np.int64))
+
+
+def test_counts(
+    counts: Indices, used: Indices, r: float, p: Sequence[float], q: Sequence[float]
+) -> Indices:
+    """Number of items of each class in a test sample.
+
+    >>> import numpy as np
+    >>> test_counts(np.array([300, 700]), np.array([240, 360]), 0.8, [0.4, 0.6], [0.4, 0.6])
+    array([60, 90])
+    """
+    shares = np.asarray(q, dtype=np.float64)
+    asked = shares > 0
+    available = ((counts - used)[asked] / shares[asked]).min()
+    size = min((1 - r) * _total(counts, r, p, q), available)
+    sizes = np.floor(size * shares + _ROUNDING).astype(np.int64)
+    if not sizes.any():
+        sizes[shares.argmax()] = 1
+    return sizes
+
+
+test_counts.__test__ = False  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One draw: share of training items, training distribution, number of the draw."""
+
+    split: float
+    train: int
+    number: int
+
+
+@dataclass(frozen=True, eq=False)
+class Drawer:
+    """Draws from one dataset, which depend on the seed and the trial only."""
+
+    y: Indices
+    trains: Sequence[Sequence[float]]
+    tests: Sequence[Sequence[float]]
+    seed: int
+    name: str
+
+    @cached_property
+    def by_class(self) -> list[Indices]:
+        """Rows of each class."""
+        return [np.flatnonzero(self.y == k) for k in range(int(self.y.max()) + 1)]
+
+    def training_counts(self, trial: Trial) -> Indices:
+        """Number of training items of each class."""
+        counts = np.array([len(rows) for rows in self.by_class])
+        return training_counts(counts, trial.split, self.trains[trial.train], self.tests)
+
+    def training(self, trial: Trial) -> Indices:
+        """Rows of the training items, in random order, which decides their folds."""
+        return self._training(trial)[0]
+
+    def testing(self, trial: Trial) -> Samples:
+        """One sample per test distribution, with the true shares."""
+        return self.draw(trial)[1]
+
+    def draw(self, trial: Trial) -> tuple[Indices, Samples]:
+        """Training items and samples."""
+        training, unused = self._training(trial)
+        counts = np.array([len(rows) for rows in self.by_class])
+        n_training = counts - np.array([len(rows) for rows in unused])
+        samples, shares = [], []
+        for number, q in enumerate(self.tests):
+            sizes = test_counts(counts, n_training, trial.split, self.trains[trial.train], q)
+            rng = self._rng(trial, "test", number)
+            per_class = zip(unused, sizes, strict=True)
+            samples.append(
+                np.concatenate([rng.choice(rows, n, replace=False) for rows, n in per_class])
+            )
+            shares.append(sizes / sizes.sum())
+        offsets = np.cumsum([0, *map(len, samples)])
+        pool = len(self.y)
+        test_samples = Samples(np.concatenate(samples), offsets, n_pool=pool, prevalence=shares)
+        return training, test_samples
+
+    def _training(self, trial: Trial) -> tuple[Indices, list[Indices]]:
+        """Training items, and the remaining items of each class."""
+        counts = self.training_counts(trial)
+        rng = self._rng(trial, "train")
+        mixed = [rng.permutation(rows) for rows in self.by_class]
+        training = [rows[:n] for rows, n in zip(mixed, counts, strict=True)]
+        unused = [rows[n:] for rows, n in zip(mixed, counts, strict=True)]
+        return rng.permutation(np.concatenate(training)), unused
+
+    def _rng(self, trial: Trial, *purpose: object) -> np.random.Generator:
+        names = (self.name, trial.split, trial.train, trial.number, *purpose)
+        return np.random.default_rng(task_seed(self.seed, *names))
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """A dataset and the draws from it."""
+
+    dataset: Dataset
+    drawer: Drawer
+    _made: dict[str, Any] = field(default_factory=dict)
+
+    def remembered(self, what: str, make: Callable[[], Made]) -> Made:
+        """Result of a computation that depends on the dataset only, made on first use."""
+        if what not in self._made:
+            self._made[what] = make()
+        value: Made = self._made[what]
+        return value
+
+    @cached_property
+    def binned(self) -> NDArray[np.generic]:
+        """Features with a finite number of values, in the smallest integer type."""
+        codes = self.dataset.binned()
+        return codes.astype(np.min_scalar_type(codes.max()))
+
+    def seed(self, trial: Trial, purpose: str) -> int:
+        """Seed for one purpose in one trial."""
+        names = (self.dataset.name, trial.split, trial.train, trial.number, purpose)
+        return task_seed(self.drawer.seed, *names)
+
+
+def load_bench(spec: Spec, dataset: str, data: Path) -> Bench:
+    """Read a dataset; the last ones are kept in memory."""
+    return _bench(dataset, str(data), _Protocol(spec))
+
+
+class _Protocol:
+    """Protocol of a spec as the key of a cache."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec, self.text = spec, f"{spec.seed} {spec.protocol}"
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Protocol) and self.text == other.text
+
+
+# Tasks come in the order of their cost, not of datasets: all of these stay in memory, some
+# 1.5 GB if a process reads them all.
+@lru_cache(maxsize=64)
+def _bench(dataset: str, data: str, key: _Protocol) -> Bench:
+    spec = key.spec
+    loaded = load_dataset(dataset, spec.protocol["task"], data)
+    trains, tests = (
+        distributions(spec, which, loaded.n_classes) for which in ("train", "test")
+    )
+    return Bench(loaded, Drawer(loaded.y, trains, tests, spec.seed, dataset))
+
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -273,21 +615,12 @@ def _counted(
 # Methods on the scores of logistic regression
 
 
-class _Trainer:
-    """Trains on one training set after the other, each from the last solution."""
-
-    def __init__(self, bench: Bench) -> None:
-        self.bench = bench
-        self.last: dict[int | None, LinearModel] = {}
-
-    def score(self, rows: Codes, against_rest: int | None) -> ClassifierScores:
-        """Scores of all classes, or of one class against the others."""
-        X, y = self.bench.dataset.X, self.bench.dataset.y[rows]
-        codes = y if against_rest is None else (y == against_rest).astype(np.int64)
-        start = self.last.pop(against_rest, None)
-        fitted = cross_fit(X[rows], codes, stratified_folds(codes, FOLDS), start=start)
-        self.last[against_rest] = fitted.model
-        return ClassifierScores(fitted.posteriors, fitted.model.posteriors(X), codes)
+def _score(bench: Bench, rows: Codes, against_rest: int | None) -> ClassifierScores:
+    """Scores of all classes, or of one class against the others."""
+    X, y = bench.dataset.X, bench.dataset.y[rows]
+    codes = y if against_rest is None else (y == against_rest).astype(np.int64)
+    fitted = cross_fit(X[rows], codes, stratified_folds(codes, FOLDS))
+    return ClassifierScores(fitted.posteriors, fitted.model.predict_proba(X), codes)
 
 
 def _tuned_trainer(spec: Spec, bench: Bench, group: str) -> TunedTrainer:
@@ -302,13 +635,14 @@ def by_scores(
     trials: Sequence[Trial],
     methods: Sequence[MethodSpec],
     *,
-    trainer: _Trainer | TunedTrainer | None = None,
+    trainer: TunedTrainer | None = None,
 ) -> Iterator[TrialAnswers]:
     """Estimates of methods that are fitted on scores."""
-    trainer, K = trainer or _Trainer(bench), bench.dataset.n_classes
+    train = partial(_score, bench) if trainer is None else trainer.score
+    K = bench.dataset.n_classes
     for trial in trials:
         rows, samples = bench.drawer.draw(trial)
-        score = _Shared(partial(trainer.score, rows))
+        score = _Shared(partial(train, rows))
         estimates = {
             method.name: _attempt(partial(_from_scores, method, score, K), samples, K, score)
             for method in _wanted(methods, trial)

@@ -1,8 +1,8 @@
-"""Scores of classifiers whose parameters are chosen on each training set.
+"""Logistic regression with its cross-fitting, and classifiers tuned on each training set.
 
-The setting with the highest accuracy is chosen, of equal ones the first of the grid. Accuracy,
-and the scores of the training items, are those of items that a classifier has not seen: of
-stratified folds, or, for random forests, out of bag.
+Of the settings of a tuned classifier the one with the highest accuracy is chosen, of equal ones
+the first of the grid. Accuracy, and the scores of the training items, are those of items that a
+classifier has not seen: of stratified folds, or, for random forests, out of bag.
 """
 
 from __future__ import annotations
@@ -15,17 +15,67 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn.base import clone
 from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 from headcount._support.parameters import check_count, check_grid
 from headcount.errors import HeadcountError
-from headcount_studies.comparison.logistic import LinearModel, cross_fit, stratified_folds
+from headcount.scores.logistic import cross_fit as cross_fit_logistic
 from headcount_studies.engine.spec import check_keys
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
+
+_MAX_ITER = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFit:
+    """Logistic regression, and out-of-fold posteriors of its training set."""
+
+    model: LogisticRegression
+    posteriors: Floats
+
+
+def stratified_folds(codes: Codes, most: int) -> Codes:
+    """The fold of each item: stratified, in the order of the items, not shuffled.
+
+    As many folds as the smallest class has items, and `most` at the most; a single fold if
+    that is fewer than two.
+
+    >>> import numpy as np
+    >>> stratified_folds(np.array([0, 0, 0, 0, 1, 1]), 10)
+    array([0, 0, 1, 1, 0, 1])
+    """
+    n_folds, folds = min(most, int(np.bincount(codes).min())), np.zeros(len(codes), np.int64)
+    if n_folds >= 2:
+        for fold, (_, held) in enumerate(StratifiedKFold(n_folds).split(codes, codes)):
+            folds[held] = fold
+    return folds
+
+
+def cross_fit(X: Floats, codes: Codes, folds: Codes, *, C: float = 1.0) -> CrossFit:
+    """Fit logistic regression on all items, and on all but each fold."""
+    classifier = LogisticRegression(C=C, max_iter=_MAX_ITER)
+    held = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
+    seen = [np.flatnonzero(folds != fold) for fold in range(len(held))] if held[1:] else []
+    models = [
+        clone(classifier).fit(X[rows], codes[rows]) if model is None else model
+        for model, rows in zip(
+            cross_fit_logistic(classifier, X, np.unique(codes), codes, seen),
+            [np.arange(len(codes)), *seen],
+            strict=True,
+        )
+    ]
+    posteriors = np.empty((len(codes), len(models[0].classes_)))
+    for model, rows in zip(models[1:] or models, held, strict=True):
+        posteriors[rows] = model.predict_proba(X[rows])
+    return CrossFit(models[0], posteriors)
+
 
 FOLDS = 10
 """Folds of the scores of training items."""
@@ -54,23 +104,21 @@ class Learner(Protocol):
 
 @dataclass(eq=False)
 class _Logistic:
-    """Logistic regression, exact, from the solution of the last setting."""
+    """Logistic regression."""
 
     X: Floats
     codes: Codes
     seed: int
-    start: LinearModel | None = None
 
     def accuracy(self, folds: Codes, setting: Mapping[str, Any]) -> float:
-        fitted = cross_fit(self.X, self.codes, folds, C=setting["C"], start=self.start)
-        self.start = fitted.model
-        return float((fitted.posteriors.argmax(axis=1) == self.codes).mean())
+        posteriors = cross_fit(self.X, self.codes, folds, C=setting["C"]).posteriors
+        return float((posteriors.argmax(axis=1) == self.codes).mean())
 
     def scores(
         self, folds: Codes, setting: Mapping[str, Any], pool: Floats
     ) -> tuple[Floats, Floats]:
         fitted = cross_fit(self.X, self.codes, folds, C=setting["C"])
-        return fitted.posteriors, fitted.model.posteriors(pool)
+        return fitted.posteriors, fitted.model.predict_proba(pool)
 
 
 @dataclass(eq=False)
