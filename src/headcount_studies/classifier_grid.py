@@ -12,7 +12,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -28,8 +27,7 @@ from headcount.quantifiers.registry import method
 from headcount.samples.samples import Samples
 from headcount.scores.calibration import fit_calibrator
 from headcount.scores.scorer import ScoredPool, equal_scorers
-from headcount_studies.engine.spec import MethodSpec, import_object
-from headcount_studies.engine.store import share_columns
+from headcount_studies.engine.spec import MethodSpec, import_object, reason
 
 _MAX_ITER = 1000
 
@@ -53,12 +51,6 @@ class Answer:
     prevalence: NDArray[np.float64] | None
     failure: str | None = None
     seconds: float = 0.0
-
-    def columns(self, true: NDArray[np.float64]) -> dict[str, pl.Series]:
-        """Columns of the results that all studies have: shares, and seconds."""
-        n = len(true)
-        seconds = pl.Series([self.seconds / n] * n, dtype=pl.Float64)
-        return {**share_columns(true, self.prevalence), "seconds": seconds}
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,12 +265,6 @@ def is_installed(spec: MethodSpec) -> bool:
     """False if the option ``needs`` of a method names a package that is not installed."""
     needed = spec.options.get("needs")
     return needed is None or find_spec(needed) is not None
-
-
-def reason(error: Exception) -> str:
-    """Reason of a failure, in one line."""
-    kind = "" if isinstance(error, HeadcountError) else f"{type(error).__name__}: "
-    return f"{kind}{error}".replace("\n", " ")
 
 
 @contextmanager

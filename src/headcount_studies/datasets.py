@@ -60,10 +60,7 @@ def catalogue() -> pl.DataFrame:
 
 
 def fetch(
-    name: str,
-    folder: str | os.PathLike[str] | None = None,
-    *,
-    accept_terms: bool = False,
+    name: str, folder: str | os.PathLike[str] | None = None, *, accept_terms: bool = False
 ) -> Path:
     """Download a dataset from its publisher, unless it is there already.
 

@@ -6,6 +6,7 @@ import base64
 import io
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ from headcount._support.files import write_bytes
 from headcount._support.text import Cell, Table, csv_text
 from headcount.errors import HeadcountError
 from headcount.report.page import packed_csv, rendered, rounded
-from headcount_studies.engine.spec import Spec
+from headcount_studies.engine.spec import Spec, duration
 from headcount_studies.engine.store import Status, Store, with_metrics
 from headcount_studies.engine.task import Section, find_experiment
 from headcount_studies.lequa2024.official import Score
@@ -202,11 +203,6 @@ _MOST_NAMES = 5
 DATASETS = "Datasets of the study"
 
 
-def is_complete(status: Status) -> bool:
-    """True if all tasks of the plan have results."""
-    return status.done == status.tasks
-
-
 def summary(spec: Spec, status: Status, results: pl.DataFrame) -> list[str]:
     """Sentences on the runs, their speed, and failures."""
     ran = [dataset for dataset in status.datasets if dataset.runs]
@@ -225,7 +221,7 @@ def summary(spec: Spec, status: Status, results: pl.DataFrame) -> list[str]:
             f"They took {duration(status.seconds)}{processor}, "
             f"{_rate(status.runs_per_second)} runs per second."
         )
-    if not is_complete(status):
+    if status.done < status.tasks:
         failed = f", {status.failed:,} of which failed" if status.failed else ""
         sentences.append(
             f"Not done: {status.tasks - status.done:,} of {_counted(status.tasks, 'task')}"
@@ -252,25 +248,16 @@ def _rate(per_second: float) -> str:
     return f"{per_second:,.0f}" if per_second >= 10 else f"{per_second:.2g}"
 
 
-def duration(seconds: float) -> str:
-    """Time as text.
-
-    >>> duration(12), duration(750), duration(11_000)
-    ('12 s', '12 min 30 s', '3 h 3 min')
-    """
-    if seconds < 9.5:
-        return f"{seconds:.1f} s"
-    total = round(seconds)
-    hours, over = divmod(total, 3600)
-    minutes, seconds_over = divmod(over, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {seconds_over} s" if minutes else f"{seconds_over} s"
-
-
 def _moment(start: Mapping[str, Any]) -> str:
     at = str(start.get("at", "unknown"))
     return at.replace("T", " ").replace("+00:00", " UTC")
+
+
+def _table(rows: Sequence[Sequence[Any]], *columns: str) -> Table | None:
+    """Table of rows; None without rows."""
+    if not rows:
+        return None
+    return study_table(Section("", table=pl.DataFrame(rows, columns, orient="row")))
 
 
 def failure_table(status: Status) -> Table | None:
@@ -279,14 +266,11 @@ def failure_table(status: Status) -> Table | None:
     for failure in status.failures:
         about = lost.setdefault((failure.method or "whole tasks", failure.reason), {})
         about[failure.dataset] = about.get(failure.dataset, 0) + failure.runs
-    if not lost:
-        return None
     rows = [
         (method, sum(runs.values()), _listed(list(runs)), reason)
         for (method, reason), runs in lost.items()
     ]
-    table = pl.DataFrame(rows, ["method", "runs", "datasets", "reason"], orient="row")
-    return study_table(Section("Failures", table=table))
+    return _table(rows, "method", "runs", "datasets", "reason")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -294,40 +278,27 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + more
 
 
-def dataset_table(status: Status) -> Table:
+def dataset_table(status: Status) -> Table | None:
     """Tasks, runs and time of each dataset."""
-    table = pl.DataFrame(
-        {
-            "dataset": [dataset.dataset for dataset in status.datasets],
-            "tasks": [dataset.tasks for dataset in status.datasets],
-            "done": [dataset.done for dataset in status.datasets],
-            "failed": [dataset.failed for dataset in status.datasets],
-            "runs": [dataset.runs for dataset in status.datasets],
-            "seconds of work": [round(dataset.seconds) for dataset in status.datasets],
-        }
-    )
-    return study_table(Section("Datasets", table=table))
+    rows = [
+        (of.dataset, of.tasks, of.done, of.failed, of.runs, round(of.seconds))
+        for of in status.datasets
+    ]
+    return _table(rows, "dataset", "tasks", "done", "failed", "runs", "seconds of work")
 
 
 def method_table(seconds: Mapping[str, Mapping[str, float]]) -> Table | None:
     """Time of each method over all datasets; None if it was not measured."""
-    sums: dict[str, float] = {}
-    for second in seconds.values():
-        for name, spent in second.items():
-            sums[name] = sums.get(name, 0.0) + spent
-    if not sums:
-        return None
-    table = pl.DataFrame({"method": list(sums), "seconds of work": list(sums.values())})
-    return study_table(Section("Methods", table=table))
+    sums: Counter[str] = Counter()
+    for of_dataset in seconds.values():
+        sums.update(of_dataset)
+    return _table(list(sums.items()), "method", "seconds of work")
 
 
 def file_table(data: Mapping[str, Mapping[str, str]]) -> Table | None:
     """Files of the datasets with their checksums; None if there are none."""
     rows = [(name, file, sha) for name, files in data.items() for file, sha in files.items()]
-    if not rows:
-        return None
-    table = pl.DataFrame(rows, ["dataset", "file", "SHA-256"], orient="row")
-    return study_table(Section("Files", table=table))
+    return _table(rows, "dataset", "file", "SHA-256")
 
 
 def study_facts(
@@ -453,7 +424,7 @@ def _page(store: Store, results: pl.DataFrame, parts: Sequence[StudyPart]) -> st
         "title": spec.title or spec.name,
         "spec": spec,
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "complete": is_complete(status),
+        "complete": status.done == status.tasks,
         "summary": summary(spec, status, results),
         "parts": parts,
         "failures": failure_table(status),

@@ -12,14 +12,39 @@ import polars as pl
 from matplotlib.figure import Figure
 from scipy import stats
 
+from headcount import plots
 from headcount.errors import HeadcountError
 from headcount.evaluation.significance import compare
+from headcount_studies.engine.task import Section
 
 BEST = "best"
 NOTE = "Bold is the best; † 0.001 < p < 0.05 and ‡ p >= 0.05 against it, no mark: p <= 0.001."
 _FEWEST = 3  # methods that a correlation of ranks needs
 
 Marks = dict[tuple[int, str], str]
+
+
+def marks_of(errors: pl.DataFrame, test: str) -> dict[str, str]:
+    """Mark of each method against the best, by paired errors; none if they are too few."""
+    errors = errors.drop_nulls()
+    if errors.height < 2 or errors.width < 2:
+        return {}
+    compared = compare(errors, test=test)
+    marks = dict(zip(compared.methods, compared.marks, strict=True))
+    return {name: mark for name, mark in marks.items() if mark} | {compared.best: BEST}
+
+
+def failures(results: pl.DataFrame) -> list[Section]:
+    """Section on the methods that failed; none without failures."""
+    failed = results.filter(pl.col("failure").is_not_null())
+    reasons = failed.group_by("dataset", "method", "failure").len("samples").sort("dataset")
+    return [Section("Failures", "Methods without results.", reasons)] if failed.height else []
+
+
+def published_file(published: Path | None, name: str) -> Path | None:
+    """File of published figures; None if it is not there."""
+    path = None if published is None else published / name
+    return path if path is not None and path.is_file() else None
 
 
 def paired_errors(
@@ -50,16 +75,8 @@ def marked_means(
     means = wide.group_by(by).agg(pl.col(present).mean()).sort(by)
     marks: Marks = {}
     for row, value in enumerate(means[by]):
-        errors = wide.filter(pl.col(by) == value).select(present).drop_nulls()
-        if errors.height < 2 or errors.width < 2:
-            continue
-        compared = compare(errors, test=test)
-        marks[row, compared.best] = BEST
-        marks |= {
-            (row, name): mark
-            for name, mark in zip(compared.methods, compared.marks, strict=True)
-            if mark
-        }
+        errors = wide.filter(pl.col(by) == value).select(present)
+        marks |= {(row, name): mark for name, mark in marks_of(errors, test).items()}
     lacking = [
         pl.lit(None, pl.Float64).alias(method) for method in methods if method not in present
     ]
@@ -82,16 +99,9 @@ def with_mean(
     """Add the mean over datasets as last row, tested on the samples of all of them."""
     mean = table.select(pl.lit("mean").alias("dataset"), pl.col(methods).mean())
     everywhere = [name for name in methods if table[name].null_count() == 0]
-    errors = wide.select(everywhere).drop_nulls()
-    if errors.height >= 2 and errors.width >= 2:
-        compared = compare(errors, test=test)
-        marks = marks | {(table.height, compared.best): BEST}
-        marks |= {
-            (table.height, name): mark
-            for name, mark in zip(compared.methods, compared.marks, strict=True)
-            if mark
-        }
-    return pl.concat([table, mean]), marks
+    tested = marks_of(wide.select(everywhere), test)
+    foot = {(table.height, name): mark for name, mark in tested.items()}
+    return pl.concat([table, mean]), marks | foot
 
 
 def shift_figure(
@@ -100,9 +110,6 @@ def shift_figure(
     """Function that draws errors by the distance of the mix from that of training."""
 
     def draw() -> Figure:
-
-        from headcount import plots
-
         frame = results.select("method", "shift", pl.col(metric).alias("error"))
         order = pl.col("method").cast(pl.Enum(methods))
         ax = plots.error_by_shift(
@@ -124,12 +131,11 @@ def rank_correlation(
     1.0
     """
     shared = [name for name in ours if ours[name] is not None and theirs.get(name) is not None]
-    if len(shared) < _FEWEST:
-        return None
     pairs = np.array([(ours[name], theirs[name]) for name in shared], dtype=np.float64)
-    if (pairs.min(axis=0) == pairs.max(axis=0)).any():
-        return None  # all equal: there are no ranks
-    return float(stats.spearmanr(pairs[:, 0], pairs[:, 1]).statistic)
+    if len(pairs) < _FEWEST or (np.ptp(pairs, axis=0) == 0).any():
+        return None  # with equal numbers there are no ranks
+    # Beyond these digits numbers differ by how they were summed only.
+    return float(stats.spearmanr(pairs.round(9)).statistic)
 
 
 FLAGGED = 0.25
@@ -187,12 +193,14 @@ class PublishedAgreement:
         if pairs.is_empty():
             return None
         methods = _by_method(pairs)
-        return cls(
-            pairs,
-            methods,
-            _spearman(methods, "ours", "published"),
-            _spearman(methods, "rank", "published_rank"),
-        )
+        correlations = []
+        for columns in (("ours", "published"), ("rank", "published_rank")):
+            ours, theirs = (
+                dict(methods.select("method", name).iter_rows()) for name in columns
+            )
+            correlation = rank_correlation(ours, theirs)
+            correlations.append(float("nan") if correlation is None else correlation)
+        return cls(pairs, methods, *correlations)
 
 
 def agreement(ours: pl.DataFrame, published: pl.DataFrame) -> PublishedAgreement | None:
@@ -246,11 +254,3 @@ def _by_method(pairs: pl.DataFrame) -> pl.DataFrame:
         )
         .with_columns((pl.col("difference").abs() > FLAGGED).alias("flagged"))
     )
-
-
-def _spearman(methods: pl.DataFrame, first: str, second: str) -> float:
-    if len(methods) < 3:
-        return float("nan")
-    # Beyond these digits numbers differ by how they were summed only.
-    ranks = methods.select(pl.col(first, second).round(9).rank())
-    return float(ranks.select(pl.corr(first, second)).item())

@@ -164,6 +164,7 @@ def run(
 @study.command()
 def status(store: _STORE, json: JSON = False) -> str:
     """Show the progress of a study, and its failures."""
+    from headcount_studies.engine.spec import duration
     from headcount_studies.engine.store import Store
 
     opened = Store(store)
@@ -186,7 +187,7 @@ def status(store: _STORE, json: JSON = False) -> str:
     lines = [
         f"{spec.name}{' (quick: a small part)' * spec.is_quick}: {progress.done} of "
         f"{progress.tasks} tasks done, {progress.failed} failed, {progress.missing} missing.",
-        f"{progress.runs:,} runs in {_clock(progress.seconds)}"
+        f"{progress.runs:,} runs in {duration(progress.seconds)}"
         + ("." if pace is None else f", {pace:,.0f} per second."),
         "",
         *text_table(head, rows),
@@ -282,11 +283,13 @@ def _names(text: str | None, option: str) -> list[str] | None:
 
 
 def _summary(study: StudyRun) -> str:
+    from headcount_studies.engine.spec import duration
+
     before = study.tasks - study.done - len(study.failures)
     pace = f" ({study.runs / study.seconds:,.0f} per second)" if study.runs else ""
     lines = [
         f"{study.done} of {study.tasks} tasks done now, {before} before; {study.runs:,} runs "
-        f"in {_clock(study.seconds)}{pace}."
+        f"in {duration(study.seconds)}{pace}."
     ]
     if study.failed_runs:
         lines += [f"{study.failed_runs:,} runs failed: see headcount study status."]
@@ -309,11 +312,3 @@ def _failure_lines(failures: Sequence[Failure]) -> list[str]:
         lines.append(printable(f"  {dataset}, {what}{which}, {runs:,} runs: {reason}"))
     more = len(grouped) - _MOST_SHOWN
     return [*lines, f"  and {more} more: add --json to see all"] if more > 0 else lines
-
-
-def _clock(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, seconds_over = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds_over:02}"

@@ -31,6 +31,7 @@ from headcount_studies.tables import (
     PublishedAgreement,
     agreement,
     plain_name,
+    published_file,
     read_published,
 )
 
@@ -261,9 +262,8 @@ def _compared(view: MetricView, published: Path | None) -> Iterator[Section]:
 
 def _published(view: MetricView, published: Path | None) -> pl.DataFrame | None:
     name = f"comparison_{view.classes}_{_FILES.get(view.metric)}.csv"
-    if published is None or not (published / name).is_file():
-        return None
-    return read_published(published / name)
+    path = published_file(published, name)
+    return None if path is None else read_published(path)
 
 
 def _agreement(view: MetricView, agreed: PublishedAgreement) -> Section:

@@ -60,7 +60,14 @@ from headcount_studies.data.tables import (
     load_dataset,
     rule_of,
 )
-from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known
+from headcount_studies.engine.spec import (
+    MethodSpec,
+    Spec,
+    check_keys,
+    check_known,
+    check_settings,
+    reason,
+)
 from headcount_studies.engine.store import share_columns
 from headcount_studies.engine.task import Task, task_seed
 
@@ -83,7 +90,7 @@ _OF_BINNED: dict[type[Quantifier], str] = {
 }
 _OF_NUMBERS: dict[type[Quantifier], str] = {ED: "energy", QF: "forest", QFAC: "forest"}
 _TASKS = ("binary", "multiclass")
-_PROTOCOL = ("task", "splits", "draws", "train", "test", "smoothing", "log_base")
+_PROTOCOL = ("task", "splits", "draws", "train", "test")
 _OPTIONS = (
     "draws", "binned", "decimals", "one_vs_rest", "predictions", "decisions", "classifier",
 )  # fmt: skip
@@ -91,10 +98,7 @@ _OPTIONS = (
 
 def check(spec: Spec) -> None:
     """Refuse, in one sentence, a spec that cannot be run."""
-    check_keys("[protocol]", spec.protocol, _PROTOCOL)
-    for key in ("task", "splits", "draws", "train", "test"):
-        if key not in spec.protocol:
-            raise HeadcountError(f"[protocol] has no {key!r}: add it.")
+    check_settings("[protocol]", spec.protocol, _PROTOCOL, ("smoothing", "log_base"))
     names = dataset_names(check_known("task", spec.protocol["task"], _TASKS))  # type: ignore[arg-type]
     for dataset in spec.datasets:
         check_known("dataset", dataset, names)
@@ -485,7 +489,7 @@ def _try(estimate: Estimate, samples: Samples) -> tuple[Floats | None, str | Non
     try:
         shares = np.asarray(estimate(samples), dtype=np.float64)
     except Exception as error:  # a method may fail in any way; the study continues
-        return None, f"{type(error).__name__}: {error}"
+        return None, reason(error)
     if not np.isfinite(shares).all():
         return None, "the estimate is not a number"
     return shares, None

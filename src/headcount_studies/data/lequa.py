@@ -380,10 +380,7 @@ class Problem:
 
 
 def check_prevalences(
-    content: bytes,
-    *,
-    n_classes: int | None = None,
-    lengths: Sequence[int] = (N_DEV, N_TEST),
+    content: bytes, *, n_classes: int | None = None, lengths: Sequence[int] = (N_DEV, N_TEST)
 ) -> list[Problem]:
     r"""Check a submission as the official checker does, and a few things more.
 
@@ -469,8 +466,7 @@ def _id_problems(rows: Sequence[tuple[int, list[str]]]) -> list[Problem]:
         elif int(number) >= len(rows):
             problems.append(
                 Problem(
-                    at,
-                    f"the id {int(number)} is above {len(rows) - 1}, so one is left out",
+                    at, f"the id {int(number)} is above {len(rows) - 1}, so one is left out"
                 )
             )
         else:

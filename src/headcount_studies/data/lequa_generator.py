@@ -354,13 +354,7 @@ def _each(
 
 
 def _write_sample(
-    folder: Path,
-    part: str,
-    sampler: Sampler,
-    size: int,
-    seed: int,
-    n_classes: int,
-    number: int,
+    folder: Path, part: str, sampler: Sampler, size: int, seed: int, n_classes: int, number: int
 ) -> NDArray[np.float64]:
     """Write one sample; returns its shares."""
     vectors, labels = sampler.sample(_stream(seed, part, number), size)

@@ -178,9 +178,7 @@ RECIPES: Mapping[str, Recipe] = {
         part="748 of 2,359 items",
     ),
     "adult": Recipe(
-        "Income",
-        Labels({">50K": 1}, otherwise=0),
-        drop=("Census_Weight", "Education", "split"),
+        "Income", Labels({">50K": 1}, otherwise=0), drop=("Census_Weight", "Education", "split")
     ),
     "alco": Recipe("sex", Labels({"F": 1}, otherwise=0), drop=("course",)),
     "avila": Recipe("Class", Labels({"A": 0}, otherwise=1), drop=("split",)),
@@ -197,10 +195,7 @@ RECIPES: Mapping[str, Recipe] = {
     "cappl": Recipe("A16", Labels({"+": 1}, otherwise=0), prepare=special_tables.cappl),
     "cars": Recipe("Acceptability", Labels({"unacc": 0}, otherwise=1), finite=True),
     "ccard": Recipe(
-        "DEFAULT_PAYMENT",
-        _POSITIVE,
-        drop=("ID",),
-        one_hot=("SEX", "EDUCATION", "MARRIAGE"),
+        "DEFAULT_PAYMENT", _POSITIVE, drop=("ID",), one_hot=("SEX", "EDUCATION", "MARRIAGE")
     ),
     "conc": Recipe("strength", Cut((0, 35, 100)), Cut((0, 20, 35, 100))),
     "contra": Recipe(
@@ -228,10 +223,7 @@ RECIPES: Mapping[str, Recipe] = {
         drop=("id",),
     ),
     "ener": Recipe(
-        "Appliances",
-        Cut((0, 60, 2000)),
-        Cut((0, 50, 100, 2000)),
-        drop=("date", "rv1", "rv2"),
+        "Appliances", Cut((0, 60, 2000)), Cut((0, 50, 100, 2000)), drop=("date", "rv1", "rv2")
     ),
     "fifa": Recipe(
         "Wage", Cut((0, 3, 1000)), Cut((0, 1, 3, 10, 1000)), prepare=special_tables.fifa

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import polars as pl
@@ -25,6 +25,7 @@ from headcount_studies.tables import (
     Marks,
     marked_means,
     paired_errors,
+    published_file,
     rank_correlation,
 )
 
@@ -217,9 +218,10 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
     distances = []
     for protocol, (file, keys, title) in _TABLES.items():
         subset = results.filter(pl.col("protocol") == protocol)
-        if published is not None and (published / file).is_file() and subset["ae"].count():
-            distances += _distances(spec, subset, published / file, keys, title)
-            tables.append(_compared(spec, subset, published / file, keys, title))
+        if (path := published_file(published, file)) and subset["ae"].count():
+            table, of_table = _compared(spec, subset, path, keys, title)
+            tables.append(table)
+            distances += of_table
     if distances:
         tables.append(_distance_section(distances))
     return tables
@@ -395,13 +397,10 @@ def _claims(spec: Spec, results: pl.DataFrame) -> Section:
             name: view_rows for name, view_rows in views.items() if view_rows["ae"].count()
         }
         rows += [(claim, dataset, *outcome) for claim, *outcome in check_claims(views)]
-    columns: dict[str, type[pl.DataType]] = dict.fromkeys(
-        ("claim", "dataset", "found"), pl.String
-    )
-    columns |= {"holds": pl.Boolean}
-    table = pl.DataFrame(rows, schema=columns, orient="row")
-    table = table.with_columns(
-        pl.when("holds").then(pl.lit("yes")).otherwise(pl.lit("no")).alias("holds")
+    table = pl.DataFrame(
+        [(*row, "yes" if holds else "no") for *row, holds in rows],
+        dict.fromkeys(("claim", "dataset", "found", "holds"), pl.String),
+        orient="row",
     )
     return Section(
         "Claims of the paper",
@@ -441,65 +440,49 @@ def _boxes(part: pl.DataFrame, methods: list[str]) -> Callable[[], Figure]:
 
 def _compared(
     spec: Spec, rows: pl.DataFrame, path: Path, keys: Sequence[str], title: str
-) -> Section:
-    """Rank correlation of the methods' errors with the paper's, one column per dataset."""
+) -> tuple[Section, list[tuple[Any, ...]]]:
+    """Rank correlation of the methods' errors with the paper's, one column per dataset.
+
+    And by dataset its median over the cells, and the median ratio of the errors.
+    """
     paper = _rounded(pl.read_csv(path), keys)
     methods = [method.name for method in spec.methods if method.name in paper.columns]
-    theirs = {
-        row[: len(keys)]: row[len(keys) :] for row in paper.select(*keys, *methods).rows()
-    }
-    columns = {}
-    for dataset in spec.datasets:
-        subset = rows.filter(pl.col("dataset") == dataset)
-        if subset["ae"].count():
-            columns[dataset] = _correlations(subset, keys, methods, theirs)
-    table = paper.select(keys).with_columns(
-        pl.Series(dataset, [column.get(key) for key in theirs], dtype=pl.Float64)
-        for dataset, column in columns.items()
-    )
-    table = table.filter(pl.any_horizontal(pl.col(*columns).is_not_null()))
-    means = ", ".join(f"{_mean(table[name])} on {name}" for name in columns)
+    theirs = paper.unpivot(methods, index=keys, variable_name="method", value_name="paper")
+    table = paper.select(keys)
+    means: list[str] = []
+    distances: list[tuple[Any, ...]] = []
+    for (dataset,), part in rows.drop_nulls("ae").group_by("dataset", maintain_order=True):
+        ours = _rounded(part.group_by(*keys, "method").agg(pl.col("ae").mean()), keys)
+        pairs = ours.join(theirs, on=[*keys, "method"])
+        correlations = [
+            (*key, rank_correlation(*(dict(zip(cell["method"], cell[name], strict=True))
+                                      for name in ("ae", "paper"))))
+            for key, cell in pairs.group_by(keys)
+        ]  # fmt: skip
+        schema = dict.fromkeys((*keys, str(dataset)), pl.Float64)
+        column = pl.DataFrame(correlations, schema, orient="row")
+        table = table.join(column, on=keys, how="left", maintain_order="left")
+        numbers = column[str(dataset)].drop_nulls().to_list()
+        means.append(f"{fmean(numbers):.2f} on {dataset}" if numbers else f"none on {dataset}")
+        ratios = pairs.filter(pl.col("paper") > 0).select(pl.col("ae") / pl.col("paper"))
+        middle = median(numbers) if numbers else None
+        distances.append((title, str(dataset), middle, ratios["ae"].median()))
+    names = table.columns[len(keys) :]
+    table = table.filter(pl.any_horizontal(pl.col(names).is_not_null()))
     groups = list(keys[:-1])
     if groups:
-        table = table.group_by(groups).agg(pl.col(*columns).mean()).sort(groups)
+        table = table.group_by(groups).agg(pl.col(names).mean()).sort(groups)
     over = f"mean over degrees for each {' and '.join(groups)}" if groups else "by degree"
-    return Section(
+    section = Section(
         f"Compared with the paper: {title}",
         "Spearman's correlation of the methods' mean errors with those in the paper, "
-        f"{over}: 1 if the methods come in the same order. Mean: {means}.",
+        f"{over}: 1 if the methods come in the same order. Mean: {', '.join(means)}.",
         table,
     )
+    return section, distances
 
 
-def _distances(
-    spec: Spec, rows: pl.DataFrame, path: Path, keys: Sequence[str], title: str
-) -> list[tuple[str, str, Any, Any]]:
-    """By dataset: median rank correlation with the paper, median ratio of errors."""
-    paper = _rounded(pl.read_csv(path), keys)
-    methods = [method.name for method in spec.methods if method.name in paper.columns]
-    long = paper.unpivot(methods, index=keys, variable_name="method", value_name="paper")
-    theirs = {
-        row[: len(keys)]: row[len(keys) :] for row in paper.select(*keys, *methods).rows()
-    }
-    distances = []
-    for dataset in spec.datasets:
-        part = rows.filter(pl.col("dataset") == dataset)
-        if part["ae"].count():
-            ours = part.group_by(*keys, "method").agg(pl.col("ae").mean())
-            ratios = _rounded(ours, keys).join(long, on=[*keys, "method"])
-            compared = ratios.filter(pl.col("paper") > 0)
-            ratio = (compared["ae"] / compared["paper"]).to_list()
-            correlations = _correlations(part, keys, methods, theirs).values()
-            distances.append((title, dataset, _median(correlations), _median(ratio)))
-    return distances
-
-
-def _median(values: Iterable[float | None]) -> float | None:
-    numbers = [value for value in values if value is not None]
-    return median(numbers) if numbers else None
-
-
-def _distance_section(rows: list[tuple[str, str, float | None, float | None]]) -> Section:
+def _distance_section(rows: list[tuple[Any, ...]]) -> Section:
     columns: dict[str, type[pl.DataType]] = {"shift": pl.String, "dataset": pl.String}
     columns |= dict.fromkeys(("rank correlation", "error / paper's"), pl.Float64)
     return Section(
@@ -509,28 +492,6 @@ def _distance_section(rows: list[tuple[str, str, float | None, float | None]]) -
         "need not agree.",
         pl.DataFrame(rows, schema=columns, orient="row"),
     )
-
-
-def _mean(values: pl.Series) -> str:
-    numbers = values.drop_nulls().to_list()
-    return f"{sum(numbers) / len(numbers):.2f}" if numbers else "nothing to compare"
-
-
-def _correlations(
-    part: pl.DataFrame,
-    keys: Sequence[str],
-    methods: Sequence[str],
-    theirs: Mapping[tuple[Any, ...], tuple[float, ...]],
-) -> dict[tuple[Any, ...], float | None]:
-    means = part.group_by(*keys, "method").agg(pl.col("ae").mean())
-    ours: dict[tuple[Any, ...], dict[str, float]] = {}
-    for *key, method, error in _rounded(means, keys).iter_rows():
-        ours.setdefault(tuple(key), {})[method] = error
-    return {
-        key: rank_correlation(ours[key], dict(zip(methods, row, strict=True)))
-        for key, row in theirs.items()
-        if key in ours
-    }
 
 
 def _rounded(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -39,7 +38,8 @@ from headcount_studies.classifier_grid import (
     quietly,
 )
 from headcount_studies.data.texts import REVIEWS, Words, count_words, load_reviews, reviews_file
-from headcount_studies.engine.spec import Spec, check_keys, check_known
+from headcount_studies.engine.spec import Spec, check_keys, check_known, check_settings
+from headcount_studies.engine.store import sample_rows
 from headcount_studies.engine.task import Task, task_seed
 
 PROTOCOLS = ("prior", "global", "local", "concept", "forced")
@@ -52,7 +52,7 @@ _CLASSES = {
 }
 _GROUPED = ("global", "local")
 _COMMON = ("least", "folds", "split", "test_repeats")
-_ALL_HAVE = ("repeats", "test_repeats", "unselected")
+_OPTIONAL = ("test_repeats", "unselected")
 EXCHANGED = "-exchanged"
 """Suffix of a protocol whose methods have Platt calibration if theirs has none, else none."""
 _OWN = {
@@ -117,10 +117,7 @@ def make_protocol(spec: Spec, dataset: str, protocol: str, *, control: bool = Fa
 def read_selection(spec: Spec) -> Selection:
     """Read the selection of settings; ``class_weight`` "none" stands for None."""
     selection = spec.selection
-    check_keys("[selection]", selection, _SELECTION)
-    for key in _SELECTION:
-        if key not in selection:
-            raise HeadcountError(f"[selection] has no {key!r}: add it.")
+    check_settings("[selection]", selection, _SELECTION)
     settings = tuple(
         _setting(C, weight) for C in selection["C"] for weight in selection["class_weight"]
     )
@@ -173,10 +170,7 @@ def check(spec: Spec) -> None:
         raise HeadcountError("metrics has no 'ae', which the tables are made of: add it.")
     for method in spec.methods:
         made(method)
-    check_keys("[protocol]", spec.protocol, (*_COMMON, *PROTOCOLS))
-    for key in _COMMON:
-        if key not in spec.protocol:
-            raise HeadcountError(f"[protocol] has no {key!r}: add it.")
+    check_settings("[protocol]", spec.protocol, _COMMON, PROTOCOLS)
     _check_protocols(spec)
 
 
@@ -194,12 +188,9 @@ def _check_protocols(spec: Spec) -> None:
         )
 
 
-def _check_protocol(spec: Spec, protocol: str, own: Mapping[str, Any]) -> None:
+def _check_protocol(spec: Spec, protocol: str, own: dict[str, Any]) -> None:
     where = f"[protocol.{protocol}]"
-    check_keys(where, own, ("sizes", *_ALL_HAVE, *_OWN[protocol]))
-    for key in ("repeats", "sizes"):
-        if key not in own:
-            raise HeadcountError(f"{where} has no {key!r}: add it.")
+    check_settings(where, own, ("repeats", "sizes"), (*_OPTIONAL, *_OWN[protocol]))
     for dataset, pair in own["sizes"].items():
         source = REVIEWS[check_known("dataset of reviews", dataset, REVIEWS)]
         if not isinstance(pair, list | tuple) or len(pair) != 2:
@@ -393,41 +384,23 @@ def _rows(
     setting: dict[str, Any] | None,
 ) -> pl.DataFrame:
     """Results of one method on the test samples of an experiment."""
-    dataset, protocol, method = names
-    true, n = experiment.test.prevalence, len(experiment.test)
+    true, settings = experiment.test.prevalence, experiment.settings
     assert true is not None
     assert experiment.train.prevalence is not None
-    estimated = result.prevalence
-    errors = {
-        name: None
-        if estimated is None
-        else check_measure(name)(true, estimated, experiment.test.sizes)
-        for name in spec.metrics
-    }
-    degrees = {name: experiment.settings.get(home) for name, home in _COLUMNS.items()}
+    degrees: dict[str, Any] = {name: settings.get(home) for name, home in _COLUMNS.items()}
     if degrees["p_train"] is None:
         degrees["p_train"] = float(experiment.train.prevalence[0, 1])
     if degrees["p_test"] is None:
         degrees["p_test"] = true[:, 1]
-    columns: dict[str, tuple[Any, Any]] = {
-        "dataset": (dataset, pl.String),
-        "protocol": (protocol, pl.String),
-        "method": (method, pl.String),
-        "failure": (result.failure, pl.String),
-        **{name: (values, pl.Float64) for name, values in errors.items()},
-        "degree": (experiment.degree, pl.Float64),
-        **{name: (values, pl.Float64) for name, values in degrees.items()},
-        "repeat": (experiment.settings["repeat"], pl.Int32),
-        "test_repeat": (experiment.settings["test_repeat"], pl.Int32),
-        "size": (experiment.test.sizes, pl.Int32),
-        "C": (setting and setting["C"], pl.Float64),
-        "class_weight": (setting and setting["class_weight"], pl.String),
+    columns = {
+        "degree": experiment.degree,
+        **degrees,
+        "repeat": settings["repeat"],
+        "test_repeat": settings["test_repeat"],
+        "size": experiment.test.sizes,
+        "C": setting and setting["C"],
+        "seconds": result.seconds / len(true),
     }
-    series = [_column(name, n, *column) for name, column in columns.items()]
-    return pl.DataFrame(series).with_columns(**result.columns(true))
-
-
-def _column(name: str, n: int, values: Any, kind: Any) -> pl.Series:
-    if isinstance(values, np.ndarray):
-        return pl.Series(name, values, dtype=kind)
-    return pl.Series(name, [values], dtype=kind).new_from_index(0, n)
+    texts: dict[str, Any] = dict(zip(("dataset", "protocol", "method"), names, strict=True))
+    texts |= {"failure": result.failure, "class_weight": setting and setting["class_weight"]}
+    return sample_rows(spec, experiment.test, result.prevalence, texts, columns)

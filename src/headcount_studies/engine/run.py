@@ -26,7 +26,7 @@ from headcount._support.parameters import check_count
 from headcount.distributed import SchedulerLostError, dask_client
 from headcount.errors import HeadcountError, warn
 from headcount_studies.data.folder import FOLDER_VARIABLE, data_folder
-from headcount_studies.engine.spec import Spec, built_in_specs, read_spec
+from headcount_studies.engine.spec import Spec, built_in_specs, read_spec, reason
 from headcount_studies.engine.store import (
     Entry,
     Failure,
@@ -80,7 +80,7 @@ def execute_task(spec: Spec, task: Task, data: Path) -> TaskOutcome:
             frame = _checked(experiment.run(task_spec, task, data), spec, task)
             seconds, frame = _taken_out(frame)
     except Exception as error:
-        return TaskOutcome(task.name, perf_counter() - start, reason=_reason(error))
+        return TaskOutcome(task.name, perf_counter() - start, reason=reason(error))
     return TaskOutcome(
         task.name,
         perf_counter() - start,
@@ -115,13 +115,6 @@ def _taken_out(frame: pl.DataFrame) -> tuple[dict[str, float], pl.DataFrame]:
         return {}, frame
     sums = frame.group_by("method", maintain_order=True).agg(pl.col(_SECONDS).sum().round(4))
     return dict(sums.iter_rows()), frame.drop(_SECONDS)
-
-
-def _reason(error: Exception) -> str:
-    reason = " ".join(str(error).split())
-    if not isinstance(error, HeadcountError):
-        reason = f"{type(error).__name__}: {reason}"
-    return reason[:500]
 
 
 def use_one_thread() -> None:
@@ -164,70 +157,24 @@ def one_thread_in_children() -> Iterator[None]:
                 os.environ[name] = value
 
 
-class Pace:
-    """Time left, estimated from the expected costs of the tasks that are done.
-
-    >>> from headcount_studies import Task
-    >>> pace = Pace([Task("a", "wine", cost=1.0), Task("b", "wine", cost=3.0)])
-    >>> pace.finish("a")
-    >>> pace.seconds_left(elapsed=2.0)
-    6.0
-    """
-
-    def __init__(self, tasks: Sequence[Task]) -> None:
-        self._costs = {task.name: task.cost for task in tasks}
-        self.total = sum(self._costs.values())
-        self.done = 0.0
-
-    def finish(self, name: str) -> None:
-        """Record that a task is done."""
-        self.done += self._costs[name]
-
-    def seconds_left(self, elapsed: float) -> float | None:
-        """Estimate the time left; None before the first task is done."""
-        if self.done <= 0:
-            return None
-        return max(0.0, elapsed * (self.total - self.done) / self.done)
-
-
 def track_tasks(
     outcomes: Iterable[TaskOutcome], tasks: Sequence[Task], *, show: bool | None = None
 ) -> Generator[TaskOutcome]:
-    """Pass on outcomes, with a bar and the time left on standard error."""
+    """Pass on outcomes, with a bar and the time left, by expected costs, on standard error."""
     if not (sys.stderr.isatty() if show is None else show) or not tasks:
         yield from outcomes
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    from rich.progress import Progress
 
-    pace, start = Pace(tasks), perf_counter()
-    count = runs = failed = 0
-    by_name = {task.name: task for task in tasks}
-    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        line = bar.add_task(f"0 of {len(tasks)} tasks", total=pace.total)
-        for outcome in outcomes:
+    costs, failed = {task.name: task.cost for task in tasks}, 0
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        line = bar.add_task(f"0 of {len(tasks)} tasks", total=sum(costs.values()))
+        for count, outcome in enumerate(outcomes, start=1):
             yield outcome
-            pace.finish(outcome.key)
-            count += 1
             failed += outcome.reason is not None
-            runs += by_name[outcome.key].runs if outcome.reason is None else 0
-            elapsed = perf_counter() - start
-            phrases = [
-                f"{count} of {len(tasks)} tasks",
-                f"{runs / elapsed:,.0f} runs per second",
-            ]
-            phrases += [f"{failed} failed"] if failed else []
-            phrases += [_left(pace.seconds_left(elapsed))]
-            bar.update(line, completed=pace.done, description=", ".join(phrases))
-
-
-def _left(seconds: float | None) -> str:
-    if seconds is None:
-        return "time left unknown"
-    minutes, seconds_over = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds_over:02} left"
+            words = f"{count} of {len(tasks)} tasks" + f", {failed} failed" * bool(failed)
+            bar.update(line, advance=costs[outcome.key], description=words)
 
 
 _READY = "ready"
@@ -324,8 +271,8 @@ class _Worker:
         task, self.task = self.task, None
         if task is None:
             return None
-        reason = f"the process that ran it ended {_manner(self.process.exitcode)}"
-        return TaskOutcome(task.name, perf_counter() - self.since, reason=reason)
+        why = f"the process that ran it ended {_manner(self.process.exitcode)}"
+        return TaskOutcome(task.name, perf_counter() - self.since, reason=why)
 
     def stop(self) -> None:
         self.process.kill()
@@ -440,8 +387,7 @@ def _outcome(future: Any, task: Task) -> TaskOutcome:
     if error is None:
         return future.result()
     # Dask itself has already tried it on other workers.
-    reason = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-    return TaskOutcome(task.name, 0.0, reason=reason)
+    return TaskOutcome(task.name, 0.0, reason=reason(error))
 
 
 @dataclass(frozen=True)
@@ -451,7 +397,6 @@ class StudyRun:
     Parameters
     ----------
     store : Store
-        Store of the results.
     tasks : int
         Number of tasks of the plan.
     done : int
@@ -463,7 +408,6 @@ class StudyRun:
     runs : int
         Number of results of this call: one per method and sample.
     seconds : float
-        Duration.
     """
 
     store: Store

@@ -41,6 +41,37 @@ def import_object(what: str, path: str) -> Any:
         ) from error
 
 
+def reason(error: Exception) -> str:
+    """Reason of a failure, in one line."""
+    kind = "" if isinstance(error, HeadcountError) else f"{type(error).__name__}: "
+    return " ".join(f"{kind}{error}".split())[:500]
+
+
+def duration(seconds: float) -> str:
+    """Time as text.
+
+    >>> duration(12), duration(750), duration(11_000)
+    ('12 s', '12 min 30 s', '3 h 3 min')
+    """
+    if seconds < 9.5:
+        return f"{seconds:.1f} s"
+    minutes, over = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {over} s" if minutes else f"{over} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def check_settings(
+    where: str, table: dict[str, Any], needed: Iterable[str], optional: Iterable[str] = ()
+) -> None:
+    """Refuse unknown keys of a table, and a table that lacks one it needs."""
+    needed = tuple(needed)
+    check_keys(where, table, (*needed, *optional))
+    for key in needed:
+        if key not in table:
+            raise HeadcountError(f"{where} has no {key!r}: add it.")
+
+
 # Packages whose objects a spec may name; those of installed plug-ins are added.
 _TRUSTED = ("headcount", "headcount_studies", "sklearn")
 _PLUG_INS = ("headcount.methods", "headcount.studies", "headcount.commands")

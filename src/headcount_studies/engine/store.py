@@ -24,6 +24,7 @@ from headcount.errors import HeadcountError, warn
 from headcount.evaluation.evaluation import Evaluation
 from headcount.evaluation.measures import check_measure, errors_of_methods
 from headcount.metrics import OF_INTERVALS
+from headcount.samples.samples import Samples
 from headcount_studies.engine.spec import Spec, module_of, parse_spec
 from headcount_studies.engine.task import Experiment, Task
 
@@ -160,6 +161,41 @@ def share_columns(
         rows = [row.tolist() if np.isfinite(row).all() else None for row in estimated]
         shares = pl.Series(rows, dtype=lists)
     return {"true": pl.Series(true.tolist(), dtype=lists), "estimated": shares}
+
+
+def sample_rows(
+    spec: Spec,
+    samples: Samples,
+    estimated: NDArray[np.float64] | None,
+    texts: Mapping[str, str | None],
+    columns: Mapping[str, Any],
+) -> pl.DataFrame:
+    """Results of a method, one row per sample: texts, errors, other columns, shares.
+
+    A column is an array, or one number for all rows.
+    """
+    true = samples.prevalence
+    assert true is not None
+    errors = {
+        name: None if estimated is None else check_measure(name)(true, estimated, samples.sizes)
+        for name in spec.metrics
+        if name not in OF_INTERVALS
+    }
+    numbers = [
+        pl.lit(values, None if isinstance(values, int) else pl.Float64).alias(name)
+        if values is None or isinstance(values, int | float)
+        else pl.Series(name, values)
+        for name, values in (errors | dict(columns)).items()
+    ]
+    return (
+        pl.DataFrame(share_columns(true, estimated))
+        .select(
+            *(pl.lit(text, pl.String).alias(name) for name, text in texts.items()),
+            *numbers,
+            pl.all(),
+        )
+        .with_columns(pl.col(*errors).fill_nan(None))
+    )
 
 
 def with_metrics(results: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:

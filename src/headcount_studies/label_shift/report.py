@@ -12,7 +12,7 @@ from headcount_studies.comparison.figures import best_marks
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
 from headcount_studies.label_shift.study import data_of
-from headcount_studies.tables import rank_correlation
+from headcount_studies.tables import published_file, rank_correlation
 
 _FILE = "label_shift_networks.csv"
 _CONDITION = ("shift", "alpha", "n")
@@ -77,9 +77,9 @@ def _gains(spec: Spec, medians: pl.DataFrame, data: str) -> Section:
 
 def _published(published: Path | None) -> pl.DataFrame | None:
     """Published medians with the names of methods of the spec."""
-    if published is None or not (published / _FILE).is_file():
+    if not (path := published_file(published, _FILE)):
         return None
-    table = pl.read_csv(published / _FILE)
+    table = pl.read_csv(path)
     parts = table["estimator"].str.split("-")
     names = [
         " ".join(

@@ -19,9 +19,9 @@ from headcount.items.arrays import Scored
 from headcount.quantifiers.registry import method as find_method
 from headcount.samples.protocols import Prevalences
 from headcount.scores.calibration import CALIBRATIONS, fit_calibrator
-from headcount_studies.classifier_grid import quietly, reason
+from headcount_studies.classifier_grid import quietly
 from headcount_studies.data.folder import data_file
-from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known
+from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known, reason
 from headcount_studies.engine.store import share_columns
 from headcount_studies.engine.task import Task, task_seed
 

@@ -12,24 +12,24 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from headcount import metrics
-from headcount.evaluation.significance import compare
 from headcount_studies.data.lequa import TASKS, LequaTask
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
-from headcount_studies.figures import (
-    Panel,
-    box_panels,
-    line_panels,
-    mean_curves,
-    values_by,
-)
+from headcount_studies.figures import Panel, box_panels, line_panels, mean_curves, values_by
 from headcount_studies.lequa2024.official import (
     PUBLISHED_FILE,
     Score,
     read_published_runs,
     score,
 )
-from headcount_studies.tables import BEST, NOTE, agreement, paired_errors
+from headcount_studies.tables import (
+    NOTE,
+    agreement,
+    failures,
+    marks_of,
+    paired_errors,
+    published_file,
+)
 
 _MOST_POINTS = 1000
 _BINS = 20  # of shares and of shifts in the figures
@@ -48,14 +48,10 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
         task = TASKS[name]
         scores = _scores(spec, rows, task)
         tables += [_errors(rows, task, scores), *_figures(rows, task, scores)]
-        if published is not None and (published / PUBLISHED_FILE).is_file():
+        if published is not None and published_file(published, PUBLISHED_FILE):
             tables.append(_compared(task, scores, published))
         tables.append(_settings(rows, task))
-    failed = results.filter(pl.col("failure").is_not_null())
-    if failed.height:
-        reasons = failed.group_by("dataset", "method", "failure").len("samples").sort("dataset")
-        tables.append(Section("Failures", "Methods without results.", reasons))
-    return tables
+    return [*tables, *failures(results)]
 
 
 def score_sections(task: LequaTask, scores: Score, published: Path | None) -> list[Section]:
@@ -130,7 +126,7 @@ def _scores(spec: Spec, part: pl.DataFrame, task: LequaTask) -> dict[str, Score]
         rows = part.filter(pl.col("method") == method.name).sort("sample")
         if rows.height:
             true, estimated = (
-                np.array(rows[name].to_list(), np.float64) for name in ("true", "estimate")
+                np.array(rows[name].to_list(), np.float64) for name in ("true", "estimated")
             )
             scores[method.name] = score(task, true, estimated)
     return dict(sorted(scores.items(), key=lambda entry: entry[1].figures[0].mean))
@@ -141,28 +137,20 @@ def _errors(part: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> Se
     methods = list(scores)
     first, second = next(iter(scores.values())).figures
     wide = paired_errors(part, ("dataset", "sample"), methods, task.metric)
-    marked = {first.measure: _marks(wide.select(methods))}
+    marked = {first.measure: marks_of(wide.select(methods), "wilcoxon")}
     if task.metric == "nmd":
         # Macro-NMD is a mean over bins, so it is tested on them, as in the paper.
-        marked[second.measure] = _marks(
-            pl.DataFrame({name: result.bins for name, result in scores.items()})
-        )
+        tested = pl.DataFrame({name: result.bins for name, result in scores.items()})
     else:
         by_second = paired_errors(part, ("dataset", "sample"), methods, second.measure.lower())
-        marked[second.measure] = _marks(by_second.select(methods))
-    table = pl.DataFrame(
-        {
-            "method": methods,
-            first.measure: [result.figures[0].mean for result in scores.values()],
-            f"sd of {first.measure}": [
-                result.figures[0].deviation for result in scores.values()
-            ],
-            second.measure: [result.figures[1].mean for result in scores.values()],
-            f"sd of {second.measure}": [
-                result.figures[1].deviation for result in scores.values()
-            ],
-        }
-    )
+        tested = by_second.select(methods)
+    marked[second.measure] = marks_of(tested, "wilcoxon")
+    rows = [
+        (name, *(value for at in result.figures for value in (at.mean, at.deviation)))
+        for name, result in scores.items()
+    ]
+    names = [name for at in (first, second) for name in (at.measure, f"sd of {at.measure}")]
+    table = pl.DataFrame(rows, ["method", *names], orient="row")
     return Section(
         f"{task.name}: errors on the test samples",
         f"{wide.height:,} samples, ranked by mean {first.measure}. Wilcoxon tests for either "
@@ -176,16 +164,6 @@ def _errors(part: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> Se
             if method in of_measure
         },
     )
-
-
-def _marks(errors: pl.DataFrame) -> dict[str, str]:
-    """Mark of each method against the best, by paired errors."""
-    errors = errors.drop_nulls()
-    if errors.height < 2 or errors.width < 2:
-        return {}
-    compared = compare(errors, test="wilcoxon")
-    marks = dict(zip(compared.methods, compared.marks, strict=True))
-    return {name: mark for name, mark in marks.items() if mark} | {compared.best: BEST}
 
 
 def _figures(rows: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> list[Section]:
@@ -209,11 +187,7 @@ def _figures(rows: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> l
 
 
 def _diagonal(rows: pl.DataFrame, task: LequaTask) -> Section:
-    shares = rows.select(
-        "method",
-        pl.col("true").list.get(1),
-        pl.col("estimate").list.get(1).alias("estimated"),
-    )
+    shares = rows.select("method", pl.col("true").list.get(1), pl.col("estimated").list.get(1))
     return Section(
         f"{task.name}: estimated and true shares",
         "Mean estimate of the positive class by its true share. The point on the dashed "

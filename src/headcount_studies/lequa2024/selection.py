@@ -36,10 +36,10 @@ from headcount.quantifiers.base import Quantifier, ScoringPlan
 from headcount.quantifiers.deep.quantifiers import NetworkQuantifier
 from headcount.samples.samples import Samples
 from headcount.scores.scorer import Scorer
-from headcount_studies.classifier_grid import is_installed, made, quietly, reason
+from headcount_studies.classifier_grid import is_installed, made, quietly
 from headcount_studies.data.lequa import LequaTask
 from headcount_studies.datasets import LequaData, LequaSamples
-from headcount_studies.engine.spec import MethodSpec, Spec
+from headcount_studies.engine.spec import MethodSpec, Spec, reason
 
 _LOGISTIC = "logistic"
 # Quantifier of a committee, its grid, and its name as a setting.
@@ -127,10 +127,7 @@ def candidates_of(
     parameters = method.parameters | options.get("parameters", {})
     quantifier = made(MethodSpec(method.name, method.quantifier, parameters, _around(options)))
     if isinstance(quantifier, NetworkQuantifier):
-        settings_of_candidate = {
-            "loss": _LOSSES.get(task.metric, "ae"),
-            "random_state": seed,
-        }
+        settings_of_candidate = {"loss": _LOSSES.get(task.metric, "ae"), "random_state": seed}
         network = quantifier.set_params(**settings_of_candidate | parameters)
         labelled = bool(network.estimates) or options.get("labelled", False)
         return [[Candidate(None, False, network, labelled=labelled)]]
@@ -577,10 +574,7 @@ def _scored(scorer: Any, X: Any) -> Any:
 
 
 def _selected(
-    name: str,
-    members: Sequence[_Member | None],
-    failures: Mapping[str, str],
-    how: Combination,
+    name: str, members: Sequence[_Member | None], failures: Mapping[str, str], how: Combination
 ) -> Selected:
     usable = tuple(member for member in members if member is not None)
     if len(usable) < len(members):

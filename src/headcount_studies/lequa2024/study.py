@@ -16,15 +16,21 @@ from numpy.typing import NDArray
 from headcount._support.parameters import check_count, check_fraction
 from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
-from headcount.samples.samples import Samples
 from headcount_studies.data.lequa import TASKS, find_files, find_task
 from headcount_studies.datasets import LequaData, lequa
-from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known, read_spec
+from headcount_studies.engine.spec import (
+    MethodSpec,
+    Spec,
+    check_keys,
+    check_known,
+    check_settings,
+    read_spec,
+)
+from headcount_studies.engine.store import sample_rows
 from headcount_studies.engine.task import Task, task_seed
 from headcount_studies.lequa2024.selection import (
     CLASSIFIERS,
     Protocol,
-    Selected,
     candidates_of,
     combination_of,
     methods_of,
@@ -59,14 +65,8 @@ def check(spec: Spec) -> None:
         check_known("task of LeQua", name, TASKS)
     for metric in spec.metrics:
         check_measure(metric)
-    for where, settings, keys in (
-        ("[protocol]", spec.protocol, _PROTOCOL),
-        ("[selection]", spec.selection, _SELECTION),
-    ):
-        check_keys(where, settings, keys)
-        for key in keys:
-            if key not in settings:
-                raise HeadcountError(f"{where} has no {key!r}: add it.")
+    check_settings("[protocol]", spec.protocol, _PROTOCOL)
+    check_settings("[selection]", spec.selection, _SELECTION)
     check_count("folds", spec.protocol["folds"], 2)
     check_count("max_iter", spec.protocol["max_iter"])
     check_count("n_dev", spec.selection["n_dev"], 0)
@@ -201,12 +201,27 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     shares = predict(loaded, loaded.test, usable, progress=False)
     facts = _facts(loaded)
     return pl.concat(
-        _rows(spec, task, name, selection, samples, shares.get(name)).with_columns(facts)
+        sample_rows(
+            spec,
+            samples,
+            shares.get(name),
+            {
+                "dataset": task.dataset,
+                "method": name,
+                "failure": selection.failure,
+                "setting": selection.setting,
+            },
+            {
+                "sample": np.arange(len(samples), dtype=np.int32),
+                "dev_error": selection.error if np.isfinite(selection.error) else None,
+                **facts,
+            },
+        )
         for name, selection in selected.items()
     )
 
 
-def _facts(data: LequaData) -> list[pl.Series]:
+def _facts(data: LequaData) -> dict[str, Any]:
     """Of each test sample: shift, share of the first domain if known; and p(1) of training.
 
     The shift of two classes has a sign: the share of training less that of the sample.
@@ -215,44 +230,7 @@ def _facts(data: LequaData) -> list[pl.Series]:
     assert true is not None
     prior = np.bincount(data.y, minlength=K) / len(data.y)
     shift = prior[1] - true[:, 1] if K == 2 else np.abs(prior - true).mean(axis=1)
-    domain = data.first_domain
-    return [
-        pl.Series("shift", shift, pl.Float64),
-        pl.Series("domain", [None] * len(true) if domain is None else domain, pl.Float64),
-        pl.Series("p_train", [float(prior[1])] * len(true), pl.Float64),
-    ]
-
-
-def _rows(
-    spec: Spec,
-    task: Task,
-    name: str,
-    selected: Selected,
-    samples: Samples,
-    estimated: NDArray[np.float64] | None,
-) -> pl.DataFrame:
-    """Results of one method on all test samples."""
-    true, n = samples.prevalence, len(samples)
-    assert true is not None
-    missing = np.full(n, np.nan)
-    errors = {
-        metric: missing
-        if estimated is None
-        else check_measure(metric)(true, estimated, samples.sizes)
-        for metric in spec.metrics
-    }
-    shares = np.full_like(true, np.nan) if estimated is None else estimated
-    numbers = pl.DataFrame({"sample": np.arange(n, dtype=np.int32), **errors}, nan_to_null=True)
-    return numbers.select(
-        pl.lit(task.dataset).alias("dataset"),
-        pl.lit(name).alias("method"),
-        pl.lit(selected.failure, pl.String).alias("failure"),
-        pl.all(),
-        pl.Series("true", true.tolist(), pl.List(pl.Float64)),
-        pl.Series("estimate", shares.tolist(), pl.List(pl.Float64)),
-        pl.lit(selected.setting).alias("setting"),
-        pl.lit(selected.error, pl.Float64).fill_nan(None).alias("dev_error"),
-    )
+    return {"shift": shift, "domain": data.first_domain, "p_train": float(prior[1])}
 
 
 @dataclass(frozen=True, eq=False)

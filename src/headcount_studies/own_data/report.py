@@ -20,6 +20,7 @@ from headcount_studies.tables import (
     agreement,
     marked_datasets,
     paired_errors,
+    published_file,
     read_published,
     shift_figure,
 )
@@ -148,12 +149,12 @@ def _compared(
 ) -> list[Section]:
     """Errors beside the published ones, where a built-in study has them."""
     name = _PUBLISHED.get((spec.name, metric))
-    if name is None or published is None or not (published / name).is_file():
+    if name is None or not (path := published_file(published, name)):
         return []
     ours = measured.group_by("dataset", "method").agg(pl.col(metric).mean().alias("ours"))
     order = pl.DataFrame({"dataset": spec.datasets})
     ours = order.join(ours, on="dataset", maintain_order="left")
-    compared = agreement(ours, read_published(published / name))
+    compared = agreement(ours, read_published(path))
     if compared is None:
         return []
     by_dataset = compared.pairs.pivot(

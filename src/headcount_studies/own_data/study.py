@@ -52,8 +52,9 @@ from headcount_studies.engine.spec import (
     check_keys,
     check_known,
     import_object,
+    reason,
 )
-from headcount_studies.engine.store import share_columns
+from headcount_studies.engine.store import sample_rows
 from headcount_studies.engine.task import Task, task_seed
 
 _INSIDE = "quantifier__"
@@ -437,8 +438,7 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
         )
         seconds = fitted.seconds + perf_counter() - start
         described = _described(quantifiers[name], fitted)
-        rows[name] = _rows(spec, name, trial, shares, measured, failure).with_columns(
-            pl.lit(task.dataset).alias("dataset"),
+        rows[name] = _rows(spec, task, name, trial, shares, measured, failure).with_columns(
             pl.lit(task.settings["training_set"], pl.Int32).alias("training_set"),
             pl.lit(seed, pl.Int64).alias("seed"),
             pl.lit(described).alias("parameters"),
@@ -481,8 +481,7 @@ def _estimated(
         measures = check_measures(spec.metrics, intervals=True)
         measured |= errors_by_metric(quantifier, items, trial.samples, true, measures)
     except Exception as error:  # a method of the user may raise anything
-        kind = "" if isinstance(error, HeadcountError) else f"{type(error).__name__}: "
-        return None, {}, " ".join(f"{kind}{error}".split())[:500]
+        return None, {}, reason(error)
     return shares, measured, None
 
 
@@ -497,6 +496,7 @@ def _described(quantifier: Any, fitted: FitResult) -> str:
 
 def _rows(
     spec: Spec,
+    task: Task,
     method: str,
     trial: TableTrial,
     shares: NDArray[np.float64] | None,
@@ -504,30 +504,18 @@ def _rows(
     failure: str | None,
 ) -> pl.DataFrame:
     samples, n = trial.samples, len(trial.samples)
-    true = samples.prevalence
-    assert true is not None
+    assert samples.prevalence is not None
     assert samples.classes is not None
     prior = (trial.y[:, None] == samples.classes).mean(axis=0)
-    errors: dict[str, Any] = {metric: [None] * n for metric in spec.metrics}
-    if shares is not None:
-        errors |= {
-            metric: check_measure(metric)(true, shares, samples.sizes)
-            for metric in spec.metrics
-            if metric not in OF_INTERVALS
-        }
-    errors |= measured
-    return pl.DataFrame(
-        {
-            "method": pl.Series([method] * n, dtype=pl.String),
-            "failure": pl.Series([failure] * n, dtype=pl.String),
-            **{name: pl.Series(values, dtype=pl.Float64) for name, values in errors.items()},
-            "sample": pl.Series(np.arange(n), dtype=pl.Int32),
-            "size": pl.Series(samples.sizes, dtype=pl.Int32),
-            "shift": pl.Series(np.abs(true - prior).mean(axis=1), dtype=pl.Float64),
-            "degree": pl.Series([None] * n if trial.degree is None else trial.degree).cast(
-                pl.Float64
-            ),
-            "prior": pl.Series([prior.tolist()] * n, dtype=pl.List(pl.Float64)),
-            **share_columns(true, shares),
-        }
-    )
+    intervals = dict.fromkeys(name for name in spec.metrics if name in OF_INTERVALS)
+    columns = {
+        **intervals,
+        **measured,
+        "sample": np.arange(n, dtype=np.int32),
+        "size": samples.sizes,
+        "shift": np.abs(samples.prevalence - prior).mean(axis=1),
+        "degree": trial.degree,
+        "prior": [prior.tolist()] * n,
+    }
+    texts = {"dataset": task.dataset, "method": method, "failure": failure}
+    return sample_rows(spec, samples, shares, texts, columns)

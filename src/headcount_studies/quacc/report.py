@@ -9,12 +9,19 @@ from pathlib import Path
 import polars as pl
 from matplotlib.figure import Figure
 
-from headcount.evaluation.significance import compare
 from headcount_studies.comparison.figures import best_marks
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
 from headcount_studies.quacc.study import is_quacc, is_uniform, repeats_of
-from headcount_studies.tables import BEST, NOTE, Marks, paired_errors, rank_correlation
+from headcount_studies.tables import (
+    BEST,
+    NOTE,
+    Marks,
+    marks_of,
+    paired_errors,
+    published_file,
+    rank_correlation,
+)
 
 _SAMPLE = ("dataset", "training_set", "sample")  # columns that identify a sample
 _SHOWN = 5  # methods in a figure
@@ -39,8 +46,8 @@ _NOT_IN_PAPER = ("CBPE",)
 def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[Section]:
     """Experiments, errors, comparison with the paper, figures, selected settings."""
     tables = [_experiments(spec, results), *_errors(spec, results), _reduction(spec, results)]
-    if published is not None:
-        tables += _compared(spec, results, published)
+    if path := published_file(published, _FILE):
+        tables += _compared(spec, results, path)
     for dataset, metric, rows in _measured(spec, results):
         tables += _figures(spec, rows, dataset, metric)
         tables += [] if is_uniform(spec) else [_by_training(rows, dataset, metric)]
@@ -191,13 +198,10 @@ def _marked(
             means[name] = float(wide[name].mean())  # type: ignore[arg-type]
     best = min(means, key=lambda name: means[name])
     marks = {methods.index(best): BEST}
-    for name in means:
+    for name in means.keys() - {best}:
         # On the samples in common: some methods are run on fewer.
-        pair = wide.select(best, name).drop_nulls() if name != best else None
-        if pair is not None and pair.height > 1:
-            mark = next((mark for mark in compare(pair, test="ttest").marks if mark), "")
-            if mark:
-                marks[methods.index(name)] = mark
+        tested = marks_of(wide.select(best, name), "ttest")
+        marks |= {methods.index(name): mark for mark in tested.values() if mark != BEST}
     return [means.get(name) for name in methods], marks
 
 
@@ -301,11 +305,9 @@ def _frequencies(spec: Spec, chosen: list[dict[str, str]]) -> dict[str, float | 
 
 
 def _compared(spec: Spec, results: pl.DataFrame, published: Path) -> list[Section]:
-    """One section per metric; none without the published figures."""
-    if not (published / _FILE).is_file():
-        return []
+    """One section per metric."""
     setting = "multiclass" if is_uniform(spec) else "binary"
-    paper = pl.read_csv(published / _FILE).filter(pl.col("setting") == setting)
+    paper = pl.read_csv(published).filter(pl.col("setting") == setting)
     return [
         _comparison(spec, results, paper, metric)
         for metric in spec.metrics

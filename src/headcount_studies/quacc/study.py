@@ -27,7 +27,14 @@ from headcount.samples.samples import Samples
 from headcount.scores.scorer import ScoredPool
 from headcount_studies.classifier_grid import quietly
 from headcount_studies.data.folder import data_file
-from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known
+from headcount_studies.engine.spec import (
+    MethodSpec,
+    Spec,
+    check_keys,
+    check_known,
+    check_settings,
+    reason,
+)
 from headcount_studies.engine.task import Task, task_seed
 
 
@@ -99,10 +106,8 @@ def check(spec: Spec) -> None:
     for metric in spec.metrics:
         check_known("metric", metric, METRICS)
     settings = _UNIFORM if is_uniform(spec) else _GRID
-    check_keys("[protocol]", spec.protocol, settings)
-    check_keys("[selection]", spec.selection, _SELECTION)
-    _check_there("[protocol]", spec.protocol, settings)
-    _check_there("[selection]", spec.selection, _SELECTION)
+    check_settings("[protocol]", spec.protocol, settings)
+    check_settings("[selection]", spec.selection, _SELECTION)
     for name in settings:
         if name != "train_prevalences":
             check_count(f"{name} of [protocol]", spec.protocol[name])
@@ -121,12 +126,6 @@ def check(spec: Spec) -> None:
         check_keys(f"options of method {method.name!r}", method.options, _OPTIONS)
         if "quantifier" in method.options:
             find_quantifier(method.options["quantifier"])
-
-
-def _check_there(where: str, table: dict[str, Any], names: tuple[str, ...]) -> None:
-    for name in names:
-        if name not in table:
-            raise HeadcountError(f"{where} has no {name!r}: add it.")
 
 
 def is_uniform(spec: Spec) -> bool:
@@ -585,7 +584,7 @@ def _answer(
         return _Answer(values, settings)
     except Exception as error:
         none = dict.fromkeys(spec.metrics, _Predicted())
-        return _Answer(none, settings, f"{type(error).__name__}: {error}")
+        return _Answer(none, settings, reason(error))
 
 
 def _values(

@@ -13,8 +13,10 @@ from headcount_studies.figures import Panel, line_panels, mean_curves, name_boxe
 from headcount_studies.tables import (
     NOTE,
     agreement,
+    failures,
     marked_datasets,
     paired_errors,
+    published_file,
     rank_correlation,
     read_published,
     with_mean,
@@ -42,16 +44,11 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
         methods = [method.name for method in spec.methods if method.name in rows["method"]]
         table, section = _errors(spec, rows, methods, (metric, by))
         tables += [section, _ranks(table, methods, metric), *_earlier(table, methods, metric)]
-        path = None if published is None else published / f"tweets_{metric}.csv"
-        if path is not None and path.is_file():
+        if path := published_file(published, f"tweets_{metric}.csv"):
             tables.append(_compared(table, methods, metric, path))
     if results.schema.get("estimated") == pl.List(pl.Float64):
         tables += _shares(spec, results.drop_nulls("estimated"))
-    failed = results.filter(pl.col("failure").is_not_null())
-    if failed.height:
-        reasons = failed.group_by("dataset", "method", "failure").len("samples").sort("dataset")
-        tables.append(Section("Failures", "Methods without results.", reasons))
-    return tables
+    return [*tables, *failures(results)]
 
 
 def _errors(

@@ -46,7 +46,14 @@ from headcount_studies.data.vectors import (
     load_tweet_vectors,
     vector_files,
 )
-from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known
+from headcount_studies.engine.spec import (
+    MethodSpec,
+    Spec,
+    check_keys,
+    check_known,
+    check_settings,
+)
+from headcount_studies.engine.store import sample_rows
 from headcount_studies.engine.task import Task, task_seed
 
 _SHARED = "shared"
@@ -80,15 +87,8 @@ def check(spec: Spec) -> None:
         check_known("collection of tweets", dataset, collections)
     for metric in spec.metrics:
         check_measure(metric)
-    for where, settings, keys in (
-        ("[protocol]", spec.protocol, _PROTOCOL),
-        ("[selection]", spec.selection, _SELECTION),
-    ):
-        optional = ("source",) if where == "[protocol]" else ()
-        check_keys(where, settings, (*keys, *optional))
-        for key in keys:
-            if key not in settings:
-                raise HeadcountError(f"{where} has no {key!r}: add it.")
+    check_settings("[protocol]", spec.protocol, _PROTOCOL, ("source",))
+    check_settings("[selection]", spec.selection, _SELECTION)
     for name in ("least", "folds", "repeats", "size"):
         check_count(name, spec.protocol[name])
     for method in spec.methods:
@@ -307,30 +307,14 @@ def _rows(
     grid: ClassifierGrid,
 ) -> pl.DataFrame:
     """Results of one method, with the setting that one metric selected, on all samples."""
-    (method, metric, choice), (samples, prior) = what, tested
-    true, n, estimated = samples.prevalence, len(samples), result.prevalence
-    assert true is not None
-    none = np.full(n, np.nan)
-    errors = {
-        name: none if estimated is None else check_measure(name)(true, estimated, samples.sizes)
-        for name in spec.metrics
+    (method, metric, choice), (samples, prior), n = what, tested, len(tested[0])
+    assert samples.prevalence is not None
+    columns = {
+        "shift": np.asarray(metrics.ae(samples.prevalence, prior)),
+        "size": samples.sizes,
+        "seconds": result.seconds / n,
+        "C": None if choice.setting is None else grid.settings[choice.setting]["C"],
+        "sample": np.arange(n, dtype=np.int32),
     }
-    C = None if choice.setting is None else grid.settings[choice.setting]["C"]
-    fixed = pl.DataFrame(
-        {"dataset": [task.dataset], "method": [method.name], "failure": [result.failure]},
-        schema_overrides={"failure": pl.String},
-    )
-    numbers = pl.DataFrame(
-        {
-            **errors,
-            "shift": np.asarray(metrics.ae(true, prior)),
-            "size": samples.sizes,
-            **result.columns(true),
-        },
-        nan_to_null=True,
-    )
-    return fixed.join(numbers, how="cross").with_columns(
-        pl.lit(metric).alias("chosen_by"),
-        pl.lit(C, pl.Float64).alias("C"),
-        pl.Series("sample", np.arange(n), pl.Int32),
-    )
+    texts = {"dataset": task.dataset, "method": method.name, "failure": result.failure}
+    return sample_rows(spec, samples, result.prevalence, texts | {"chosen_by": metric}, columns)
