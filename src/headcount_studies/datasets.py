@@ -40,11 +40,8 @@ _CACHE = ".headcount-cache"
 def catalogue() -> pl.DataFrame:
     """Datasets that `fetch` can download.
 
-    Returns
-    -------
-    polars.DataFrame
-        Columns name, title, terms (the licence, or what is known of it), page (where the
-        publisher describes the data and their terms) and files (their number).
+    Columns are name, title, terms (the licence, or what is known of it), page (where the
+    publisher describes the data and their terms) and files (their number).
 
     Examples
     --------
@@ -65,10 +62,8 @@ def fetch(
     """Download a dataset from its publisher, unless it is there already.
 
     Files are kept as they are published, in a folder with the name of the dataset. An
-    interrupted download is continued by the next call, and a file is there when it is complete.
-    The publishers' checksums are not known in advance: the SHA-256 of the first download is
-    recorded in ``checksums.json``, and later calls compare with it. A first download is thus
-    trusted, and protected by https only.
+    interrupted download is continued by the next call. The SHA-256 of the first download is
+    recorded in ``checksums.json``, and later calls compare with it.
 
     Parameters
     ----------
@@ -78,11 +73,6 @@ def fetch(
         Folder of all datasets; by default that of the environment variable HEADCOUNT_DATA.
     accept_terms : bool, default=False
         Must be True for data without an open licence: read the terms on their page first.
-
-    Returns
-    -------
-    Path
-        Folder with the files. That of a task of LeQua can be passed to `lequa`.
 
     Examples
     --------
@@ -150,11 +140,6 @@ class LequaSamples:
             Largest number of items in a block. A larger sample is a block of its own.
         first : int, default=None
             Read only so many samples.
-
-        Returns
-        -------
-        iterator of (items, Samples)
-            Items of some consecutive samples, and these samples as rows of them.
         """
         check_count("max_items", max_items)
         done = 0
@@ -270,11 +255,6 @@ def lequa(
         Folder of the parsed samples; by default ``.headcount-cache`` in `path`.
     progress : bool, default=None
         Show a bar while samples are parsed; by default on a terminal only.
-
-    Returns
-    -------
-    LequaData
-        Labelled items ``X`` and ``y``, samples ``dev`` and ``test``.
 
     Examples
     --------

@@ -125,7 +125,7 @@ def test_rows_are_what_the_plan_promises_and_always_the_same(spec, folder):
         assert rows["failure"].null_count() == rows.height
         study.load_task.cache_clear()
         assert rows.equals(experiment.run(spec, task, folder))
-        true, estimated = (np.array(rows[name].to_list()) for name in ("true", "estimate"))
+        true, estimated = (np.array(rows[name].to_list()) for name in ("true", "estimated"))
         np.testing.assert_allclose(rows["ae"], metrics.ae(true, estimated))
         np.testing.assert_allclose(rows["rae"], metrics.rae(true, estimated, size=40))
         np.testing.assert_allclose(rows["nmd"], metrics.nmd(true, estimated))
@@ -484,8 +484,8 @@ def test_a_committee_is_the_mean_of_its_best_members(spec, folder):
     first = experiment.run(replace(spec, methods=(best,)), task_of(spec, best, folder), folder)
     assert first["setting"][0].rpartition("=")[2] in names
     assert first["dev_error"][0] is not None
-    shares = [np.array(single[name]["estimate"].to_list()) for name in chosen]
-    np.testing.assert_allclose(rows["estimate"].to_list(), np.mean(shares, axis=0), atol=1e-9)
+    shares = [np.array(single[name]["estimated"].to_list()) for name in chosen]
+    np.testing.assert_allclose(rows["estimated"].to_list(), np.mean(shares, axis=0), atol=1e-9)
     for changed, message in (
         ({"combine": "sum"}, "combine"),
         ({"quantifiers": [{"grid": {}}]}, "has no 'quantifier'"),

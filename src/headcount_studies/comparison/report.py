@@ -50,7 +50,7 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
         tables += [*_by_shift(view), *_little_training(view)]
         if not spec.selection:  # claims and figures of the paper are about untuned classifiers
             tables += _compared(view, published)
-    return [*tables, _datasets(spec, results), _runs(spec, results)]
+    return [*tables, _datasets(spec, results), _distributions(spec), _runs(spec, results)]
 
 
 def _datasets(spec: Spec, results: pl.DataFrame) -> Section:
@@ -72,6 +72,23 @@ def _datasets(spec: Spec, results: pl.DataFrame) -> Section:
         "As the paper's Table 2. Items and features are those after preparation, as methods "
         "see them. Non-categorical features are binned for methods that need finite ones.",
         pl.DataFrame(rows, columns, orient="row"),
+    )
+
+
+def _distributions(spec: Spec) -> Section:
+    """Training and test distributions, as the paper's Table 3."""
+    rows = [
+        (int(n_classes), part, ", ".join(f"{share:g}" for share in shares))
+        for n_classes in spec.protocol["train"]
+        for part in ("train", "test")
+        for shares in spec.protocol[part][n_classes]
+    ]
+    splits = ", ".join(f"{share:g}" for share in spec.protocol["splits"])
+    return Section(
+        "Distributions",
+        "Shares of the classes in training and test, as in the paper's Table 3. Each pair "
+        f"is drawn {spec.protocol['draws']} times with {splits} of the items in training.",
+        pl.DataFrame(rows, ["classes", "part", "shares"], orient="row"),
     )
 
 

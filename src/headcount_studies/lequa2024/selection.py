@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
+from operator import attrgetter
 from typing import Any
 
 import joblib
@@ -253,7 +254,7 @@ def select(
 ) -> dict[str, Selected]:
     """Fit all candidates and choose those with the least mean error on development samples."""
     measure = check_measure(data.task.metric)
-    encoder = _Encoder.fitted(data)
+    encoder = _encoder(data)
     X = encoder(data.X)
     units = _units(methods)
     several = any(len(group) > 1 for groups in methods.values() for group in groups)
@@ -292,7 +293,7 @@ def predict(
     progress: bool | None = None,
 ) -> dict[str, Floats]:
     """Estimate the samples of a part by each method, reading a block of samples at a time."""
-    encoder = _Encoder.fitted(data)
+    encoder = _encoder(data)
     K = data.task.n_classes
     test_samples = part.samples[:n_samples]
     shares = {name: np.empty((len(test_samples), K)) for name in selected}
@@ -342,21 +343,12 @@ def _median_errors(
     }
 
 
-@dataclass(frozen=True, eq=False)
-class _Encoder:
+def _encoder(data: LequaData) -> Callable[[Any], Any]:
     """From the items of the files to what classifiers take: texts become weights of words."""
-
-    words: Any
-
-    @classmethod
-    def fitted(cls, data: LequaData) -> _Encoder:
-        if data.task.n_features is not None:
-            return cls(None)
-        words = TfidfVectorizer(min_df=2, sublinear_tf=True, dtype=np.float64)
-        return cls(words.fit(data.X))
-
-    def __call__(self, items: Any) -> Any:
-        return items if self.words is None else self.words.transform(items)
+    if data.task.n_features is not None:
+        return lambda items: items
+    words = TfidfVectorizer(min_df=2, sublinear_tf=True, dtype=np.float64).fit(data.X)
+    return words.transform
 
 
 @dataclass(frozen=True, eq=False)
@@ -417,10 +409,9 @@ class _Dev:
         return Scored(posteriors, scorer.classes_), _over(samples, len(posteriors))
 
 
-def _dev(data: LequaData, encoder: _Encoder) -> _Dev:
+def _dev(data: LequaData, encoder: Callable[[Any], Any]) -> _Dev:
     # Weights of words are sparse and take long to compute: they are kept.
-    encoded = None if encoder.words is None else encoder(data.dev.X)
-    return _Dev(data.dev, encoded)
+    return _Dev(data.dev, encoder(data.dev.X) if data.task.n_features is None else None)
 
 
 def _over(samples: Samples, n_pool: int) -> Samples:
@@ -545,8 +536,7 @@ def _measured(
     return measured
 
 
-def _error(member: _Member) -> float:
-    return member.error
+_error = attrgetter("error")
 
 
 def _fitted_scorer(unit: _Unit, X: Any, y: NDArray[np.int64], protocol: Protocol) -> Scorer:
@@ -594,11 +584,10 @@ def _median(parts: Floats) -> Floats:
     return np.where(total > 0, middle / np.where(total > 0, total, 1), parts.mean(axis=0))
 
 
-def _mean(parts: Floats) -> Floats:
-    return np.asarray(parts.mean(axis=0))
-
-
-_COMBINED = {"median": _median, "mean": _mean}
+_COMBINED: Mapping[str, Callable[[Floats], Floats]] = {
+    "median": _median,
+    "mean": lambda parts: np.asarray(parts.mean(axis=0)),
+}
 
 
 def _plain(value: Any) -> str:

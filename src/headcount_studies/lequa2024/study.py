@@ -31,6 +31,7 @@ from headcount_studies.engine.task import Task, task_seed
 from headcount_studies.lequa2024.selection import (
     CLASSIFIERS,
     Protocol,
+    Selected,
     candidates_of,
     combination_of,
     methods_of,
@@ -46,6 +47,7 @@ _CHANGED = (
     "classifiers", "C", "class_weight", "parameters", "grid", "scoring", "race", "quantifiers",
     "combine", "keep", "labelled",
 )  # fmt: skip
+_ALONE = {"classifiers", "by_task", "C", "needs", "quantifiers"}
 _OPTIONS = ("inside", "around", "tasks", "by_task", "needs", *_CHANGED)
 
 
@@ -99,7 +101,9 @@ def _check_options(method: str, options: dict[str, Any], allowed: tuple[str, ...
 def plan(spec: Spec, data: Path) -> list[Task]:
     """One task per task of the challenge and group of methods."""
     tasks = []
-    for dataset in present(spec, data):
+    for dataset in spec.datasets:
+        if not files(spec, dataset, data)[0].is_file():
+            continue
         task = TASKS[dataset]
         n_samples = len(find_files(data, task).sample_names("test"))
         for name, methods in _groups(spec, dataset).items():
@@ -119,14 +123,8 @@ def _groups(spec: Spec, dataset: str) -> dict[str, list[MethodSpec]]:
     """Methods by task of the study: those on the grid of the spec are one group."""
     groups: dict[str, list[MethodSpec]] = {}
     for method in methods_of(spec, TASKS[dataset]):
-        own_settings = {
-            "classifiers",
-            "by_task",
-            "C",
-            "needs",
-            "quantifiers",
-        } & method.options.keys()
-        groups.setdefault(method.name if own_settings else _SHARED, []).append(method)
+        alone = _ALONE & method.options.keys()
+        groups.setdefault(method.name if alone else _SHARED, []).append(method)
     return groups
 
 
@@ -139,18 +137,6 @@ def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
     return [
         task_files.zips[0] if task_files.folder is None else task_files.folder / "label_map.txt"
     ]
-
-
-def present(spec: Spec, data: Path) -> list[str]:
-    """Tasks of the challenge that the folder has."""
-    names = []
-    for name in spec.datasets:
-        try:
-            find_files(data, name)
-        except HeadcountError:
-            continue
-        names.append(name)
-    return names
 
 
 def describe(spec: Spec, dataset: str, data: Path) -> list[dict[str, Any]]:
@@ -183,22 +169,13 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     # The same for all tasks of a dataset, so that methods share folds.
     seed = task_seed(spec.seed, task.dataset)
     methods = [method for method in spec.methods if method.name in task.settings["methods"]]
-    candidates = {
-        method.name: candidates_of(spec, method, loaded.task, seed) for method in methods
-    }
     samples = loaded.test.samples
     if samples.prevalence is None:
         raise HeadcountError(
             f"task {task.dataset} has no test_prevalences.txt: a study needs the true shares."
         )
-    combinations = {method.name: combination_of(method, loaded.task) for method in methods}
-    selected = select(
-        loaded, candidates, protocol_of(spec, seed), combinations=combinations, progress=False
-    )
-    usable = {
-        name: selection for name, selection in selected.items() if selection.failure is None
-    }
-    shares = predict(loaded, loaded.test, usable, progress=False)
+    selected = _select(spec, loaded, methods, seed, progress=False)
+    shares = predict(loaded, loaded.test, _usable(selected), progress=False)
     facts = _facts(loaded)
     return pl.concat(
         sample_rows(
@@ -219,6 +196,19 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
         )
         for name, selection in selected.items()
     )
+
+
+def _select(
+    spec: Spec, data: LequaData, methods: Sequence[MethodSpec], seed: int, **options: Any
+) -> dict[str, Selected]:
+    """Settings of methods for a task, chosen on its development samples."""
+    groups = {method.name: candidates_of(spec, method, data.task, seed) for method in methods}
+    combinations = {method.name: combination_of(method, data.task) for method in methods}
+    return select(data, groups, protocol_of(spec, seed), combinations=combinations, **options)
+
+
+def _usable(selections: dict[str, Selected]) -> dict[str, Selected]:
+    return dict(pair for pair in selections.items() if pair[1].failure is None)
 
 
 def _facts(data: LequaData) -> dict[str, Any]:
@@ -267,19 +257,8 @@ def make_submissions(
                 "dev, or name a method."
             )
         spec, methods = _without_grids(spec, methods)
-    groups = {method.name: candidates_of(spec, method, data.task, seed) for method in methods}
-    combinations = {method.name: combination_of(method, data.task) for method in methods}
-    selections = select(
-        data,
-        groups,
-        protocol_of(spec, seed),
-        combinations=combinations,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
-    usable = {
-        name: selection for name, selection in selections.items() if selection.failure is None
-    }
+    selections = _select(spec, data, methods, seed, n_jobs=n_jobs, progress=progress)
+    usable = _usable(selections)
     if not usable:
         name, selection = next(iter(selections.items()))
         raise HeadcountError(f"no method could be used; {name}: {selection.failure}")
