@@ -22,6 +22,7 @@ from jinja2 import Environment, StrictUndefined
 
 DOCS = Path(__file__).parent
 RESULTS, TEMPLATES = DOCS / "results", DOCS / "_templates" / "results"
+BENCHMARKS = DOCS.parent / "benchmarks" / "results"
 COVERAGE, COVERED = DOCS / "coverage.md", DOCS / "coverage.toml"
 BEGIN, END = "<!-- coverage: begin -->", "<!-- coverage: end -->"
 SIGNIFICANT = 5
@@ -121,6 +122,11 @@ def written(number: float, digits: int) -> str:
     return text.replace("0.", ".", 1) if abs(number) < 1 and digits else text
 
 
+def benchmark(name: str) -> str:
+    """Table of a benchmark, as it was written."""
+    return (BENCHMARKS / f"{name}.md").read_text(encoding="utf-8").rstrip()
+
+
 def figure(name: str, text: str) -> str:
     """Image of a study in Markdown."""
     return f"![{text}](../images/{name}.png)"
@@ -141,7 +147,7 @@ def filled(template: str, results: Results | None, *, title: str) -> str:
     titles = {"title": title} if title else {}
     names = {"results": results, "figure": lambda _, name, text: figure(name, text)}
     return environment.from_string(template).render(
-        **names, **titles, of=Results.of, written=written
+        **names, **titles, of=Results.of, written=written, benchmark=benchmark
     )
 
 
@@ -224,7 +230,11 @@ def _figures(name: str) -> dict[str, str]:
 
     template = (TEMPLATES / f"{name}.md").read_text(encoding="utf-8")
     Environment().from_string(template).render(
-        results=Nothing(), figure=note, of=lambda name: Nothing(), written=lambda *_: ""
+        results=Nothing(),
+        figure=note,
+        of=lambda name: Nothing(),
+        written=lambda *_: "",
+        benchmark=lambda name: "",
     )
     return images
 
