@@ -25,6 +25,13 @@ _CUT = 0.01  # share of the values below a logarithmic axis
 _ROOM = 0.8  # share of the distance between two values that boxes fill
 
 
+def figure_of(ax: Axes) -> Figure:
+    """Figure that an axes is in."""
+    figure = ax.get_figure()
+    assert isinstance(figure, Figure)
+    return figure
+
+
 @dataclass(frozen=True)
 class Panel:
     """One axes of a figure: for each series, the values at each x."""

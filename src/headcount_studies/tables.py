@@ -16,6 +16,7 @@ from headcount import plots
 from headcount.errors import HeadcountError
 from headcount.evaluation.significance import compare
 from headcount_studies.engine.task import Section
+from headcount_studies.figures import figure_of
 
 BEST = "best"
 NOTE = "Bold is the best; † 0.001 < p < 0.05 and ‡ p >= 0.05 against it, no mark: p <= 0.001."
@@ -115,8 +116,7 @@ def shift_figure(
         ax = plots.error_by_shift(
             frame.sort(order, maintain_order=True), error=metric.upper(), width=8.0
         )
-        assert isinstance(ax.figure, Figure)
-        return ax.figure
+        return figure_of(ax)
 
     return draw
 

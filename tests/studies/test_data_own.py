@@ -12,8 +12,12 @@ from sklearn.datasets import dump_svmlight_file
 
 from headcount.errors import HeadcountError
 from headcount_studies.data.sources import needed_files
-from headcount_studies.data.texts import load_reviews
-from headcount_studies.data.vectors import VECTOR_TWEETS, load_tweet_vectors, vector_files
+from headcount_studies.data.texts import (
+    VECTOR_TWEETS,
+    load_reviews,
+    load_tweet_vectors,
+    vector_files,
+)
 from headcount_studies.dataset_shift import experiment as shift
 from headcount_studies.engine.run import run_study
 from headcount_studies.engine.spec import read_spec

@@ -17,7 +17,7 @@ from headcount_studies.engine.spec import MethodSpec, Spec, read_spec
 from headcount_studies.engine.store import with_metrics
 from headcount_studies.engine.task import Task
 from headcount_studies.tweets import experiment, study
-from headcount_studies.tweets.earlier import METHODS, earlier_ranks
+from headcount_studies.tweets.report import METHODS, earlier_ranks
 
 LABELS = ("negative", "neutral", "positive")
 MACHINE = MethodSpec(

@@ -20,6 +20,7 @@ from headcount.plots._style import FAINT, INK, PALE, method_styles
 from headcount_studies.comparison.classifiers import CLASSIFIERS
 from headcount_studies.data.tables import RECIPES
 from headcount_studies.engine.spec import Spec
+from headcount_studies.figures import figure_of
 from headcount_studies.tables import FLAGGED, PublishedAgreement, plain_name
 
 _ADJUSTED, _MATCHING, _CLASSIFIERS, _OTHER = (
@@ -297,7 +298,7 @@ _LEGEND = {"frameon": False, "fontsize": _SMALL, "handlelength": 1.2, "columnspa
 
 def rank_figure(ranks: Mapping[str, float], difference: float) -> Figure:
     """A critical-difference diagram."""
-    return _figure(plots.critical_difference(ranks, difference, width=_WIDTH))
+    return figure_of(plots.critical_difference(ranks, difference, width=_WIDTH))
 
 
 def letter_figure(errors: pl.DataFrame, *, linear_below: float, error: str) -> Figure:
@@ -306,7 +307,7 @@ def letter_figure(errors: pl.DataFrame, *, linear_below: float, error: str) -> F
     axes = plots.letter_values(
         errors, families=families, linear_below=linear_below, error=error, width=_WIDTH
     )
-    return _figure(axes)
+    return figure_of(axes)
 
 
 def letter_panels(
@@ -411,9 +412,3 @@ def _family_legend(figure: Figure, families: Mapping[str, str]) -> None:
     ]
     options: dict[str, Any] = _LEGEND
     figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), **options)
-
-
-def _figure(ax: Axes) -> Figure:
-    figure = ax.get_figure()
-    assert isinstance(figure, Figure)
-    return figure

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 from matplotlib.figure import Figure
@@ -13,7 +12,7 @@ from matplotlib.figure import Figure
 from headcount.evaluation.significance import compare
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
-from headcount_studies.figures import line_panels, mean_curves
+from headcount_studies.figures import figure_of, line_panels, mean_curves
 from headcount_studies.tables import (
     BEST,
     NOTE,
@@ -105,14 +104,9 @@ def _ranked(spec: Spec, rows: pl.DataFrame, methods: list[str], metric: str) -> 
             f"Ranks by {metric.upper()}",
             f"Average ranks over {len(wide)} datasets. Methods that a line connects do not "
             "differ clearly (Nemenyi's test).",
-            figure=lambda: _figure_of(ranks.plot(width=8.0)),
+            figure=lambda: figure_of(ranks.plot(width=8.0)),
         )
     ]
-
-
-def _figure_of(ax: Any) -> Figure:
-    figure: Figure = ax.figure
-    return figure
 
 
 def _diagonals(spec: Spec, results: pl.DataFrame) -> list[Section]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import polars as pl
-from matplotlib.figure import Figure
 
+from headcount import accuracy
 from headcount_studies.comparison.figures import best_marks
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
+from headcount_studies.figures import figure_of
 from headcount_studies.quacc.study import is_quacc, is_uniform, repeats_of
 from headcount_studies.tables import (
     BEST,
@@ -101,15 +103,18 @@ def _experiments(spec: Spec, results: pl.DataFrame) -> Section:
 def _errors(spec: Spec, results: pl.DataFrame) -> list[Section]:
     """Methods by datasets and metrics, as the paper's Tables 3 and 4; deviations beside."""
     methods = [method.name for method in spec.methods]
-    columns: dict[str, list[float | None]] = {}
-    deviations: dict[str, list[float | None]] = {}
+    columns: dict[str, list[Any]] = {}
+    deviations: dict[str, list[Any]] = {}
     marks: Marks = {}
     for dataset, metric, rows in _measured(spec, results):
-        name = f"{dataset} {metric}"
-        wide = paired_errors(rows, _SAMPLE, methods, metric)
-        columns[name], column_marks = _marked(wide, methods)
-        deviations[name] = [_deviation(wide, method) for method in methods]
-        marks |= {(row, name): mark for row, mark in column_marks.items()}
+        name, wide = f"{dataset} {metric}", paired_errors(rows, _SAMPLE, methods, metric)
+        errors = [wide[method] if method in wide.columns else None for method in methods]
+        columns[name] = [None if error is None else error.mean() for error in errors]
+        deviations[name] = [None if error is None else error.std() for error in errors]
+        marks |= {
+            (methods.index(method), name): mark
+            for method, mark in _marks(wide, methods).items()
+        }
     means, spreads = (
         pl.DataFrame(
             {"method": methods} | part, schema_overrides=dict.fromkeys(part, pl.Float64)
@@ -138,13 +143,6 @@ def _measured(spec: Spec, results: pl.DataFrame) -> Iterator[tuple[str, str, pl.
         for metric in spec.metrics:
             if rows[metric].count():
                 yield dataset, metric, rows
-
-
-def _deviation(wide: pl.DataFrame, method: str) -> float | None:
-    if method not in wide.columns:
-        return None
-    deviation = wide[method].std()
-    return None if deviation is None else float(deviation)  # type: ignore[arg-type]
 
 
 def _reduction(spec: Spec, results: pl.DataFrame) -> Section:
@@ -188,21 +186,18 @@ def _best_of_both(means: Mapping[str, float]) -> tuple[str, str, float] | None:
     return best, baseline, 1 - means[best] / means[baseline]
 
 
-def _marked(
-    wide: pl.DataFrame, methods: Sequence[str]
-) -> tuple[list[float | None], dict[int, str]]:
-    """Mean errors of the methods, and marks by the number of the method."""
-    means: dict[str, float] = {}
-    for name in methods:
-        if name in wide.columns:
-            means[name] = float(wide[name].mean())  # type: ignore[arg-type]
+def _marks(wide: pl.DataFrame, methods: Sequence[str]) -> dict[str, str]:
+    """Mark of each method against the best, on the samples that both are run on."""
+    means = (
+        wide.select(name for name in methods if name in wide.columns).mean().row(0, named=True)
+    )
     best = min(means, key=lambda name: means[name])
-    marks = {methods.index(best): BEST}
+    marks = {best: BEST}
     for name in means.keys() - {best}:
-        # On the samples in common: some methods are run on fewer.
-        tested = marks_of(wide.select(best, name), "ttest")
-        marks |= {methods.index(name): mark for mark in tested.values() if mark != BEST}
-    return [means.get(name) for name in methods], marks
+        for mark in marks_of(wide.select(best, name), "ttest").values():
+            if mark != BEST:
+                marks[name] = mark
+    return marks
 
 
 def _figures(spec: Spec, part: pl.DataFrame, dataset: str, metric: str) -> list[Section]:
@@ -225,13 +220,13 @@ def _figures(spec: Spec, part: pl.DataFrame, dataset: str, metric: str) -> list[
         Section(
             f"Error of {metric} by shift: {dataset}",
             f"The {len(best)} methods with the least mean error.",
-            figure=_figure("plot_errors", frame, metric),
+            figure=lambda: figure_of(accuracy.plot_errors(frame, metric=metric)),
         ),
         Section(
             f"Estimated and true {metric}: {dataset}",
             "The model with the most uneven training set: the largest class has a share of "
             f"{largest:.2g}.",
-            figure=_figure("plot_estimates", most_uneven, metric),
+            figure=lambda: figure_of(accuracy.plot_estimates(most_uneven, metric=metric)),
         ),
     ]
 
@@ -248,19 +243,6 @@ def _by_training(rows: pl.DataFrame, dataset: str, metric: str) -> Section:
         table,
         marks=best_marks(table, table.columns[1:], axis=0),
     )
-
-
-def _figure(name: str, frame: pl.DataFrame, metric: str) -> Callable[[], Figure]:
-    """Function that draws the frame."""
-
-    def draw() -> Figure:
-        from headcount import accuracy
-
-        ax = getattr(accuracy, name)(frame, metric=metric)
-        assert isinstance(ax.figure, Figure)
-        return ax.figure
-
-    return draw
 
 
 def _choices(spec: Spec, results: pl.DataFrame) -> Section:
@@ -288,19 +270,14 @@ def _choices(spec: Spec, results: pl.DataFrame) -> Section:
     )
 
 
-def _frequencies(spec: Spec, chosen: list[dict[str, str]]) -> dict[str, float | None]:
+def _frequencies(spec: Spec, settings: list[dict[str, str]]) -> dict[str, float | None]:
     questions = [("variants", variant) for variant in spec.selection["variants"]]
     questions += [("covariates", "True"), ("calibration", "bcts"), ("class_weight", "balanced")]
     frequencies: dict[str, float | None] = {}
     for name, value in questions:
-        values = [setting[name] for setting in chosen if name in setting]
+        values = [setting[name] for setting in settings if name in setting]
         title = value if name == "variants" else name.replace("_", " ")
-        share = (
-            sum(setting_value == value for setting_value in values) / len(values)
-            if values
-            else None
-        )
-        frequencies[title] = None if share is None else 100 * share
+        frequencies[title] = 100 * values.count(value) / len(values) if values else None
     return frequencies
 
 

@@ -35,15 +35,13 @@ from headcount_studies.classifier_grid import (
 from headcount_studies.data.texts import (
     TWEETS,
     TWEETS_FILE,
+    VECTOR_TWEETS,
     Tweets,
+    Vectors,
     Words,
     count_words,
-    load_tweets,
-)
-from headcount_studies.data.vectors import (
-    VECTOR_TWEETS,
-    Vectors,
     load_tweet_vectors,
+    load_tweets,
     vector_files,
 )
 from headcount_studies.engine.spec import (
