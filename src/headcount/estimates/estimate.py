@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from headcount import plots
 from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.parameters import check_choice, check_fraction
 from headcount._support.text import Cell, Table, html_result
@@ -624,8 +625,6 @@ class Estimate:
         ax : matplotlib Axes, default=None
             Axes to draw on. By default those of a new figure.
         """
-        from headcount import plots
-
         if check_choice("kind", kind, ("bars", "simplex")) == "bars":
             return plots.bars(self.to_frame(level), ax=ax)
         if len(self.classes) != 3:

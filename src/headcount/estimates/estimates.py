@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headcount import plots
 from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.text import Cell, Table, html_result
 from headcount.estimates.conditioning import (
@@ -178,8 +179,6 @@ class Estimates(Mapping[Hashable, AnyEstimate]):
             Axes to draw into; a new figure by default.
         """
         import polars as pl
-
-        from headcount import plots
 
         names = [_label(name) for name in self.names]
         frame, quantity = self.to_frame(level), self.quantity

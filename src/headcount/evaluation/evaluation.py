@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from scipy.stats import rankdata
 
+from headcount import plots
 from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import versions
 from headcount._support.parameters import check_choice
@@ -336,40 +337,28 @@ class Evaluation:
 
     def plot_diagonal(self, **options: Any) -> Axes:
         """True against estimated shares; ``options`` as in `headcount.plots.diagonal`."""
-        from headcount import plots
-
         return plots.diagonal(self.to_frame(long=True), **options)
 
     def plot_bias(self, **options: Any) -> Axes:
         """Signed errors as boxes; ``options`` as in `headcount.plots.bias_boxes`."""
-        from headcount import plots
-
         return plots.bias_boxes(self.to_frame(long=True), **options)
 
     def plot_error_by_shift(self, metric: str | None = None, **options: Any) -> Axes:
         """Mean error by shift; ``options`` as in `headcount.plots.error_by_shift`."""
-        from headcount import plots
-
         name = self._metric(metric)
         return plots.error_by_shift(self._shifts_and_errors(name), error=name, **options)
 
     def plot_error_boxes(self, metric: str | None = None, **options: Any) -> Axes:
         """Errors by degree of shift; ``options`` as in `headcount.plots.error_boxes`."""
-        from headcount import plots
-
         name = self._metric(metric)
         return plots.error_boxes(self._shifts_and_errors(name), error=name, **options)
 
     def plot_supremacy(self, metric: str | None = None, **options: Any) -> Axes:
         """Samples on which each method is the best; ``options`` as in `plots.supremacy`."""
-        from headcount import plots
-
         return plots.supremacy(self._shifts_and_errors(self._metric(metric)), **options)
 
     def plot_letter_values(self, metric: str | None = None, **options: Any) -> Axes:
         """Spread of the errors; ``options`` as in `headcount.plots.letter_values`."""
-        from headcount import plots
-
         name = self._metric(metric)
         return plots.letter_values(self._shifts_and_errors(name), error=name, **options)
 
@@ -378,8 +367,6 @@ class Evaluation:
 
         Clear if all samples have the same true shares, which are then marked.
         """
-        from headcount import plots
-
         alike = bool((self.true == self.true[0]).all())
         marked = {"truth": self.true[0]} if alike else {"level": None}
         shares = dict(zip(self.methods, self.estimated, strict=True))

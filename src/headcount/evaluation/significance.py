@@ -11,6 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import special, stats
 
+from headcount import plots
 from headcount._support.arrays import Floats
 from headcount._support.parameters import check_choice, check_count, check_fraction
 from headcount._support.text import Cell, Table, html_result
@@ -286,8 +287,6 @@ class Comparison:
             With "nemenyi" a critical-difference diagram. Otherwise the mean of each method
             with its confidence interval at 1 - ``level``.
         """
-        from headcount import plots
-
         if self.critical_difference is not None:
             ranks = dict(zip(self.methods, self.ranks.tolist(), strict=True))
             return plots.critical_difference(

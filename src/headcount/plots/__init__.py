@@ -19,40 +19,6 @@ Examples
 [0.12, 0.5, 0.88]
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from headcount.plots.error_plots import (
-    error_boxes,
-    error_by_shift,
-    learning_curves,
-    letter_values,
-    supremacy,
-)
-from headcount.plots.rank_plots import critical_difference, means
-from headcount.plots.share_plots import (
-    bars,
-    bias_boxes,
-    by_group,
-    calibration,
-    diagonal,
-    diagonal_panels,
-)
-from headcount.plots.simplex_plot import simplex
-
-__all__ = [
-    "bars",
-    "bias_boxes",
-    "by_group",
-    "calibration",
-    "critical_difference",
-    "data",
-    "diagonal",
-    "diagonal_panels",
-    "error_boxes",
-    "error_by_shift",
-    "learning_curves",
-    "letter_values",
-    "means",
-    "simplex",
-    "supremacy",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

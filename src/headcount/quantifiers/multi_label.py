@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from headcount import plots
 from headcount._support.arrays import Array, Floats
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
@@ -316,8 +317,6 @@ class TagEstimate(Estimates[Estimate]):
         self, *, level: float = 0.95, ax: Axes | None = None
     ) -> Axes:
         """Draw the shares as bars with intervals."""
-        from headcount import plots
-
         return plots.bars(self.to_frame(level).rename({"tag": "class"}), ax=ax)
 
     def title(self, level: float = 0.95) -> str:

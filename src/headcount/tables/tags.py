@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from headcount import plots
 from headcount._support.arrays import Bools
 from headcount._support.text import Table, html_result, printable
 from headcount.errors import HeadcountError
@@ -225,8 +226,6 @@ class TagAnalysis(Result):
         matplotlib Axes
             True shares are drawn if they are known, training shares if not.
         """
-        from headcount import plots
-
         frame = self.to_frame().filter(pl.col("group").is_null())
         frame = frame.rename({"tag": "class", "truth": "reference"})
         if self.first.overall.truth is None:

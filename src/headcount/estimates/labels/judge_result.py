@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from scipy import special
 
+from headcount import plots
 from headcount._support.arrays import Array, Floats
 from headcount._support.parameters import check_fraction
 from headcount._support.text import Cell, Table, chance, html_result
@@ -317,8 +318,6 @@ class JudgeResult:
 
     def plot(self, *, level: float = 0.95, ax: Axes | None = None) -> Axes:
         """Draw the corrected rates of the groups with their intervals."""
-        from headcount import plots
-
         frame = self.to_frame(level)
         if self.scale is not None:
             raise HeadcountError("plot draws rates from 0 to 1, not means: use report(path).")

@@ -1,0 +1,15 @@
+from . import data as data
+from .error_plots import error_boxes as error_boxes
+from .error_plots import error_by_shift as error_by_shift
+from .error_plots import learning_curves as learning_curves
+from .error_plots import letter_values as letter_values
+from .error_plots import supremacy as supremacy
+from .rank_plots import critical_difference as critical_difference
+from .rank_plots import means as means
+from .share_plots import bars as bars
+from .share_plots import bias_boxes as bias_boxes
+from .share_plots import by_group as by_group
+from .share_plots import calibration as calibration
+from .share_plots import diagonal as diagonal
+from .share_plots import diagonal_panels as diagonal_panels
+from .simplex_plot import simplex as simplex
