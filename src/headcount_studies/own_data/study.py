@@ -43,9 +43,9 @@ from headcount.samples.samples import Samples
 from headcount.scores.scorer import ScoredPool
 from headcount.shift.experiments import ShiftedSamples
 from headcount.shift.shift_protocols import ConceptShift
-from headcount.tables.roles import header_rows, read_labels, stripped
 from headcount.tables.preparation import Preparation, prepare
 from headcount.tables.readers import open_table
+from headcount.tables.roles import header_rows, read_labels, stripped
 from headcount_studies.engine.spec import (
     MethodSpec,
     Spec,
