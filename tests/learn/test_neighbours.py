@@ -8,7 +8,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from headcount.errors import HeadcountError
 from headcount.learn.neighbours import ProportionWeightedKNN
-from headcount_studies.comparison.whole_pool import NeighbourLists
+from headcount_studies.comparison.training_pool import NeighbourLists
 
 
 def data(seed=0, sizes=(60, 25, 15)):
@@ -126,7 +126,7 @@ def test_neighbours_are_the_nearest_and_lots_decide():
 def test_short_lists_and_small_blocks_make_no_difference(monkeypatch, name):
     X, y, sets = whole_numbers(0)
     expected = NeighbourLists(X, y, 0).counts(sets, 5)
-    monkeypatch.setattr(f"headcount_studies.comparison.whole_pool.{name}", 30)
+    monkeypatch.setattr(f"headcount_studies.comparison.training_pool.{name}", 30)
     for found, counts in zip(NeighbourLists(X, y, 0).counts(sets, 5), expected, strict=True):
         assert np.array_equal(found, counts)
         assert (found.sum(axis=1) == 5).all()

@@ -18,7 +18,7 @@ from headcount.parts.binning import Bins, FeatureHistograms, FeaturePatterns
 from headcount.parts.distances import EuclideanDistance
 from headcount.parts.training import Features, Training
 from headcount.samples.samples import Samples
-from headcount_studies.comparison.whole_pool import distances_to_sets, joint_codes
+from headcount_studies.comparison.training_pool import distances_to_sets, joint_codes
 
 few = settings(max_examples=25)
 seeds = st.integers(0, 2**32 - 1)
@@ -386,7 +386,7 @@ def test_distances_need_numbers():
 
 @pytest.mark.parametrize("block", [1, 100, 1 << 24])
 def test_distances_to_sets_are_those_of_each(monkeypatch, block):
-    monkeypatch.setattr("headcount_studies.comparison.whole_pool._BLOCK_PAIRS", block)
+    monkeypatch.setattr("headcount_studies.comparison.training_pool._BLOCK_PAIRS", block)
     rng = np.random.default_rng(0)
     X, codes = 100 + rng.normal(size=(30, 3)), rng.integers(0, 2, 30)
     near = EuclideanDistance().fit(training(X, codes)).embed(X).values

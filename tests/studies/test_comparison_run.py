@@ -20,7 +20,7 @@ from headcount_studies.comparison.study import (
     by_forest,
     by_scores,
 )
-from headcount_studies.comparison.whole_pool import NeighbourLists
+from headcount_studies.comparison.training_pool import NeighbourLists
 from headcount_studies.data.tables import load_dataset
 from headcount_studies.engine.spec import MethodSpec, read_spec
 from headcount_studies.engine.store import with_metrics

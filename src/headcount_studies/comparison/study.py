@@ -17,6 +17,7 @@ that yields, for each trial, the samples and the estimates of each method.
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -143,9 +144,9 @@ def n_draws(spec: Spec, method: MethodSpec) -> int:
     return min(method.options.get("draws", spec.protocol["draws"]), spec.protocol["draws"])
 
 
-def distributions(spec: Spec, part: str, n_classes: int) -> list[list[float]]:
+def distributions(protocol: dict[str, Any], part: str, n_classes: int) -> list[list[float]]:
     """Training or test distributions of the protocol, for a number of classes."""
-    named = spec.protocol[part].get(str(n_classes))
+    named = protocol[part].get(str(n_classes))
     if named is None:
         raise HeadcountError(
             f"[protocol] names no {part} distributions of {n_classes} classes: add them to "
@@ -164,8 +165,8 @@ def plan(spec: Spec, data: Path) -> list[Task]:
 def _tasks(spec: Spec, dataset: str) -> list[Task]:
     """Tasks of a dataset, without reading it."""
     n_classes = rule_of(dataset, spec.protocol["task"]).n_classes
-    trains, tests = (distributions(spec, which, n_classes) for which in ("train", "test"))
-    splits = spec.protocol["splits"]
+    splits, protocol = spec.protocol["splits"], spec.protocol
+    trains, tests = (distributions(protocol, part, n_classes) for part in ("train", "test"))
     cells = [([split], [train]) for split in splits for train in range(len(trains))]
     tasks = []
     for group in _GROUPS:
@@ -359,32 +360,19 @@ class Bench:
 
 def load_bench(spec: Spec, dataset: str, data: Path) -> Bench:
     """Read a dataset; the last ones are kept in memory."""
-    return _bench(dataset, str(data), _Protocol(spec))
-
-
-class _Protocol:
-    """Protocol of a spec as the key of a cache."""
-
-    def __init__(self, spec: Spec) -> None:
-        self.spec, self.text = spec, f"{spec.seed} {spec.protocol}"
-
-    def __hash__(self) -> int:
-        return hash(self.text)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Protocol) and self.text == other.text
+    return _bench(dataset, data, json.dumps([spec.seed, spec.protocol]))
 
 
 # Tasks come in the order of their cost, not of datasets: all of these stay in memory, some
 # 1.5 GB if a process reads them all.
 @lru_cache(maxsize=64)
-def _bench(dataset: str, data: str, key: _Protocol) -> Bench:
-    spec = key.spec
-    loaded = load_dataset(dataset, spec.protocol["task"], data)
+def _bench(dataset: str, data: Path, key: str) -> Bench:
+    seed, protocol = json.loads(key)
+    loaded = load_dataset(dataset, protocol["task"], data)
     trains, tests = (
-        distributions(spec, which, loaded.n_classes) for which in ("train", "test")
+        distributions(protocol, part, loaded.n_classes) for part in ("train", "test")
     )
-    return Bench(loaded, Drawer(loaded.y, trains, tests, spec.seed, dataset))
+    return Bench(loaded, Drawer(loaded.y, trains, tests, seed, dataset))
 
 
 Floats = NDArray[np.float64]

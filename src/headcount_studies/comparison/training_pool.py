@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from headcount._kernels.distances import count_near
+from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.execution import each_range
+from headcount._support.parameters import check_count, check_positive
 from headcount.items.arrays import (
     check_features,
     check_labels,
@@ -19,7 +23,7 @@ from headcount.items.arrays import (
     count_rows,
     take_rows,
 )
-from headcount.learn.neighbours import ProportionWeightedKNN
+from headcount.learn.neighbours import ProportionWeightedKNN, leading_class, vote_weights
 from headcount.parts.aggregation import Aggregation, Moments, MomentSolver
 from headcount.parts.distances import EuclideanDistance
 from headcount.parts.solvers import EnergyDistance, Solution
@@ -28,43 +32,177 @@ from headcount.quantifiers.base import Quantifier, is_simple
 from headcount.quantifiers.features import MatchedHistograms, MeanOverSubsets, SubsetVotes
 from headcount.quantifiers.learners import Trained
 from headcount.samples.samples import Samples
-from headcount_studies.comparison.whole_pool import (
-    NeighbourLists,
-    distances_to_sets,
-    joint_codes,
-)
+
+Floats32 = NDArray[np.float32]
+
+# Pairs of items at a time: 64 MB of distances.
+_BLOCK_PAIRS = 1 << 24
+_LONGEST_LIST = 1024
+# Average number of members in a list, per neighbour wanted, that makes lists worth while.
+_ENOUGH = 3
+# Squared distances up to this are exact in single precision, with room for lots.
+_LARGEST_SQUARE = 2**22
+# Numbers of joint patterns may have gaps up to this size.
+_LARGEST_NUMBER = 1_000_000
+
+
+class NeighbourLists:
+    """Proportion-weighted nearest neighbours in many training sets of one pool of items.
+
+    An item's nearest neighbours in a training set are the first of its neighbours in the pool
+    that are in the training set. Lists of a thousand nearly always suffice. Where a list is
+    too short, because the training set is small, distances to it are measured directly.
+
+    Features are whole numbers, so many items are equally near. Random numbers, drawn once for
+    the pool, decide between them.
+    """
+
+    def __init__(self, X: Array, y: Ints, random_state: int) -> None:
+        self.items = _centred(X).astype(np.float32)
+        self.y, self.n_classes = y, int(y.max()) + 1
+        squares = np.einsum("ij,ij->i", self.items, self.items)
+        # Squared distances differ by 1 at least.
+        lots = np.random.default_rng(random_state).permutation(len(y)) / (2 * len(y))
+        self.offsets = squares + lots.astype(np.float32)
+
+    @staticmethod
+    def takes(X: Any) -> bool:
+        """True for a dense array of whole numbers of moderate size."""
+        if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "iuf":
+            return False
+        if X.dtype.kind == "f" and not np.array_equal(X, np.rint(X)):
+            return False
+        largest = np.abs(_centred(X)).max(axis=0)
+        return bool((largest**2).sum() * 4 <= _LARGEST_SQUARE)
+
+    def predict(
+        self, training_sets: Sequence[Ints], *, n_neighbors: int = 10, alpha: float = 1.0
+    ) -> list[NDArray[np.int32]]:
+        """Classes of all items of the pool, by the neighbours in each training set of rows."""
+        k = check_count("n_neighbors", n_neighbors)
+        check_positive("alpha", alpha)
+        return [
+            leading_class(counts * vote_weights(self.y[rows], alpha)).astype(np.int32)
+            for rows, counts in zip(training_sets, self.counts(training_sets, k), strict=True)
+        ]
+
+    def counts(self, training_sets: Sequence[Ints], k: int) -> list[NDArray[np.int16]]:
+        """Classes of the k nearest neighbours of every item, (n, K), by training set."""
+        n = len(self.y)
+        members = np.zeros((len(training_sets), n), np.min_scalar_type(self.n_classes))
+        for member, rows in zip(members, training_sets, strict=True):
+            member[rows] = self.y[rows] + 1
+        out = [np.full((n, self.n_classes), -1, np.int16) for _ in training_sets]
+        length = min(n, _LONGEST_LIST)
+        listed = [
+            t for t, rows in enumerate(training_sets) if len(rows) * length >= _ENOUGH * k * n
+        ]
+        if listed:
+            self._count_by_lists(listed, members, k, length, out)
+        for counts, rows in zip(out, training_sets, strict=True):
+            short = np.flatnonzero(counts[:, 0] < 0)
+            counts[short] = self._count_directly(short, rows, k)
+        return out
+
+    def _count_by_lists(
+        self,
+        listed: list[int],
+        members: Array,
+        k: int,
+        length: int,
+        out: list[NDArray[np.int16]],
+    ) -> None:
+        step = max(1, _BLOCK_PAIRS // len(self.y))
+        for first in range(0, len(self.y), step):
+            rows = np.arange(first, min(first + step, len(self.y)))
+            near = _nearest(self._distances(rows, slice(None)), length)
+
+            def work(
+                start: int, stop: int, near: NDArray[np.int32] = near, rows: Ints = rows
+            ) -> None:
+                for t in listed[start:stop]:
+                    count_near(
+                        near, members[t], k, 0, len(near), out[t][rows[0] : rows[-1] + 1]
+                    )
+
+            each_range(work, len(listed))
+
+    def _count_directly(self, items: Ints, rows: Ints, k: int) -> NDArray[np.int16]:
+        k = min(k, len(rows))
+        counts = np.empty((len(items), self.n_classes), np.int16)
+        step = max(1, _BLOCK_PAIRS // len(rows))
+        for first in range(0, len(items), step):
+            block = slice(first, first + step)
+            near = self.y[rows[_nearest(self._distances(items[block], rows), k)]]
+            for c in range(self.n_classes):
+                counts[block, c] = (near == c).sum(axis=1)
+        return counts
+
+    def _distances(self, rows: Ints, columns: Ints | slice) -> Floats32:
+        """Squared distances up to a constant per row, with the lots that break ties."""
+        table = self.items[rows] @ self.items[columns].T
+        table *= -2
+        table += self.offsets[columns]
+        return table
+
+
+def _centred(X: Array) -> Floats:
+    """Whole numbers around zero: single precision is then exact for longer."""
+    return np.asarray(X - np.floor(X.mean(axis=0)), dtype=np.float64)
+
+
+def _nearest(table: Floats32, length: int) -> NDArray[np.int32]:
+    """Columns of the smallest values of each row, in order."""
+    if length < table.shape[1]:
+        nearest = np.argpartition(table, length - 1, axis=1)[:, :length]
+        table = np.take_along_axis(table, nearest, axis=1)
+        order = np.argsort(table, axis=1)
+        nearest = np.take_along_axis(nearest, order, axis=1)
+    else:
+        nearest = np.argsort(table, axis=1)
+    return nearest.astype(np.int32)
+
+
+def distances_to_sets(X: Array, weights: Floats32) -> Floats32:
+    """Weighted sums of the Euclidean distances of each item to all others, for many weights.
+
+    Each distance is measured once, in single precision.
+    """
+    # Centred, so that squares are small and little is lost when they are subtracted.
+    items = (X - X.mean(axis=0)).astype(np.float32)
+    squares = np.einsum("ij,ij->i", items, items)
+    out = np.empty((len(items), weights.shape[1]), np.float32)
+    step = max(1, _BLOCK_PAIRS // len(items))
+    for first in range(0, len(items), step):
+        block = slice(first, first + step)
+        table = items[block] @ items.T
+        table *= -2
+        table += squares
+        table += squares[block, None]
+        np.maximum(table, 0, out=table)
+        np.sqrt(table, out=table)
+        rows = np.arange(len(table))
+        table[rows, first + rows] = 0
+        out[block] = table @ weights
+    return out
+
+
+def joint_codes(columns: NDArray[np.integer[Any]]) -> Ints:
+    """Number the joint patterns of a few columns of whole numbers, without gaps."""
+    numbers = np.zeros(columns.shape[1], np.int64)
+    for column in columns:
+        numbers = numbers * (int(column.max()) + 1) + column
+        if numbers.max() > _LARGEST_NUMBER:
+            numbers = np.unique(numbers, return_inverse=True)[1]
+    met = np.zeros(numbers.max() + 1, np.int64)
+    met[numbers] = 1
+    return (np.cumsum(met) - 1)[numbers]
+
 
 # Numbers held for a block of sample means of patterns: 64 MB.
 _BLOCK_NUMBERS = 8_000_000
 
-Rows = NDArray[np.int64]
 Solve = Callable[[Samples], Solution]
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledPool:
-    """Items of a pool, with what is known about them.
-
-    Attributes
-    ----------
-    training : Training
-        All items of the pool.
-    categorical : bool
-        True if features are categories, given by whole numbers.
-    seed : int or None
-        Seed of the lots that decide between equally near items; None leaves it open.
-    """
-
-    training: Training
-    categorical: bool = False
-    seed: int | None = None
-
-
-class SharedTraining(Protocol):
-    """Computations on a pool that serve all training sets drawn from it."""
-
-    def fit_many(self, training_sets: Sequence[Rows]) -> Sequence[Solve]:
-        """Functions that solve samples of the pool, one per training set."""
 
 
 class TrainingPool:
@@ -95,38 +233,48 @@ class TrainingPool:
         categorical: bool = False,
         random_state: int | None = None,
     ) -> None:
-        self.quantifier = quantifier
-        self.X = check_features(X)
+        self.quantifier, self.X, self.categorical = quantifier, check_features(X), categorical
         self.classes, codes = check_labels(y)
         check_lengths("X", count_rows(self.X), codes)
-        items = Training(self.X, codes, len(self.classes))
-        self.pool = LabelledPool(items, categorical, random_state)
+        self.training = Training(self.X, codes, len(self.classes))
+        self.seed = random_state  # of the lots between equally near items; None: left open
 
     @cached_property
-    def _shared(self) -> SharedTraining | None:
+    def _shared(self) -> Any:
+        """Computations that training sets can share; None if there are none."""
         if not is_simple(self.quantifier):
             return None
-        return shared_training(self.quantifier._aggregation(), self.pool)
+        aggregation, training = self.quantifier._aggregation(), self.training
+        items = training.items
+        if isinstance(aggregation, MatchedHistograms) and self.categorical:
+            codes, edges = _numbered(np.asarray(items))
+            return _SharedHistograms(training, codes, edges, aggregation.solver_of(edges))
+        if isinstance(aggregation, MeanOverSubsets) and self.categorical:
+            columns = np.asarray(items).T.astype(np.int64)
+            subsets = aggregation.patterns.draw(len(columns))
+            patterns = np.column_stack([joint_codes(columns[subset]) for subset in subsets])
+            return _SharedPatterns(training, *_numbered(patterns))
+        if isinstance(aggregation, Moments) and isinstance(aggregation.solver, EnergyDistance):
+            is_table = isinstance(items, np.ndarray) and items.dtype.kind in "iuf"
+            distances = isinstance(aggregation.representation, EuclideanDistance)
+            if is_table and distances and not self.categorical:
+                return _SharedDistances(training, aggregation.solver)
+        if isinstance(aggregation, Trained) and self.seed is not None:
+            learner = aggregation.scorer.classifier
+            if isinstance(learner, ProportionWeightedKNN) and NeighbourLists.takes(items):
+                lists = NeighbourLists(items, training.codes, random_state=self.seed)
+                return _SharedNeighbours(lists, learner, aggregation.then.fit(training))
+        return None
 
-    def fit_many(
-        self, training_sets: Sequence[ArrayLike]
-    ) -> list[Callable[[Samples], NDArray[np.float64]]]:
+    def fit_many(self, training_sets: Sequence[ArrayLike]) -> list[Callable[[Samples], Floats]]:
         """Fit the quantifier on each training set."""
         row_sets = [np.asarray(rows, dtype=np.int64) for rows in training_sets]
         if self._shared is None:
-            return [
-                _Alone(self.quantifier, self._items, self._labels, rows) for rows in row_sets
-            ]
+            # As a quantifier takes them: categories are texts.
+            X = np.asarray(self.X).astype(str) if self.categorical else self.X
+            y = self.classes[self.training.codes]
+            return [_Alone(self.quantifier, X, y, rows) for rows in row_sets]
         return [partial(_prevalence, solve) for solve in self._shared.fit_many(row_sets)]
-
-    @cached_property
-    def _items(self) -> Any:
-        """The items as a quantifier takes them: categories as texts."""
-        return np.asarray(self.X).astype(str) if self.pool.categorical else self.X
-
-    @cached_property
-    def _labels(self) -> NDArray[Any]:
-        return self.classes[self.pool.training.codes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,48 +284,19 @@ class _Alone:
     quantifier: Quantifier
     X: Any
     y: NDArray[Any]
-    rows: Rows
+    rows: Ints
 
     @cached_property
     def fitted(self) -> Quantifier:
         copy: Quantifier = clone(self.quantifier)
         return copy.fit(take_rows(self.X, self.rows), self.y[self.rows])
 
-    def __call__(self, samples: Samples) -> NDArray[np.float64]:
+    def __call__(self, samples: Samples) -> Floats:
         return self.fitted.predict_many(self.X, samples)
 
 
-def _prevalence(solve: Solve, samples: Samples) -> NDArray[np.float64]:
+def _prevalence(solve: Solve, samples: Samples) -> Floats:
     return solve(samples).prevalence
-
-
-def shared_training(aggregation: Aggregation, pool: LabelledPool) -> SharedTraining | None:
-    """Computations that training sets of a pool can share; None if there are none."""
-    items = pool.training.items
-    if isinstance(aggregation, MatchedHistograms | MeanOverSubsets) and pool.categorical:
-        if isinstance(aggregation, MatchedHistograms):
-            codes, edges = _numbered(np.asarray(items))
-            return _SharedHistograms(pool.training, codes, edges, aggregation.solver_of(edges))
-        columns = np.asarray(items).T.astype(np.int64)
-        patterns = [
-            joint_codes(columns[subset]) for subset in aggregation.patterns.draw(len(columns))
-        ]
-        return _SharedPatterns(pool.training, *_numbered(np.column_stack(patterns)))
-    if isinstance(aggregation, Moments) and isinstance(aggregation.solver, EnergyDistance):
-        is_table = isinstance(items, np.ndarray) and items.dtype.kind in "iuf"
-        distances = isinstance(aggregation.representation, EuclideanDistance)
-        if pool.categorical or not is_table or not distances:
-            return None
-        return _SharedDistances(pool.training, aggregation.solver)
-    if isinstance(aggregation, Trained):
-        learner = aggregation.scorer.classifier
-        if not isinstance(learner, ProportionWeightedKNN) or pool.seed is None:
-            return None
-        if items is None or not NeighbourLists.takes(items):
-            return None
-        lists = NeighbourLists(items, pool.training.codes, random_state=pool.seed)
-        return _SharedNeighbours(lists, learner, aggregation.then.fit(pool.training))
-    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,16 +308,16 @@ class _SharedHistograms:
     edges: NDArray[np.int64]
     solver: MomentSolver
 
-    def fit_many(self, training_sets: Sequence[Rows]) -> list[partial[Solution]]:
+    def fit_many(self, training_sets: Sequence[Ints]) -> list[partial[Solution]]:
         return [partial(self._solve, rows) for rows in training_sets]
 
-    def _solve(self, rows: Rows, samples: Samples) -> Solution:
+    def _solve(self, rows: Ints, samples: Samples) -> Solution:
         histograms = _indicators(self.codes, self.edges)
         profiles = histograms.means(_class_samples(self.pool, rows))
         return self.solver.solve(profiles, histograms.means(samples))
 
 
-def _class_samples(pool: Training, rows: Rows) -> Samples:
+def _class_samples(pool: Training, rows: Ints) -> Samples:
     """A training set as one sample of the pool per class."""
     codes = pool.codes[rows]
     by_class = [rows[codes == k] for k in range(pool.n_classes)]
@@ -227,10 +346,10 @@ class _SharedPatterns:
     codes: NDArray[np.integer[Any]]
     edges: NDArray[np.int64]
 
-    def fit_many(self, training_sets: Sequence[Rows]) -> list[partial[Solution]]:
+    def fit_many(self, training_sets: Sequence[Ints]) -> list[partial[Solution]]:
         return [partial(self._solve, rows) for rows in training_sets]
 
-    def _solve(self, rows: Rows, samples: Samples) -> Solution:
+    def _solve(self, rows: Ints, samples: Samples) -> Solution:
         classes = _class_samples(self.pool, rows)
         votes = SubsetVotes.none(len(samples), self.pool.n_classes)
         for first, last in self._blocks(len(samples)):
@@ -262,7 +381,7 @@ class _SharedDistances:
     pool: Training
     solver: MomentSolver
 
-    def fit_many(self, training_sets: Sequence[Rows]) -> list[partial[Solution]]:
+    def fit_many(self, training_sets: Sequence[Ints]) -> list[partial[Solution]]:
         codes, K = self.pool.codes, self.pool.n_classes
         weights = np.zeros((len(codes), len(training_sets) * K), np.float32)
         for number, rows in enumerate(training_sets):
@@ -274,9 +393,7 @@ class _SharedDistances:
             for first in range(0, weights.shape[1], K)
         ]
 
-    def _solve(
-        self, weights: NDArray[np.float32], distances: NDArray[np.float32], samples: Samples
-    ) -> Solution:
+    def _solve(self, weights: Floats32, distances: Floats32, samples: Samples) -> Solution:
         profiles = (weights.T @ distances).astype(np.float64)
         means = Dense(distances.astype(np.float64)).means(samples)
         return self.solver.solve(profiles, means)

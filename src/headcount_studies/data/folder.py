@@ -61,7 +61,6 @@ class PublishedSource:
     terms: str
     open: bool
     urls: tuple[str, ...]
-    sha256: tuple[tuple[str, str], ...] = ()
 
 
 _UCI = "https://archive.ics.uci.edu"

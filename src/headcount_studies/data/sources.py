@@ -71,14 +71,9 @@ _LAYOUTS = {
         "publisher's file here.",
         "https://zenodo.org/records/4255764, or headcount_studies.datasets.fetch('tweets')",
     ),
-    "amazon_books_electronics.parquet": FileLayout(
+    "amazon_books_electronics": FileLayout(
         f"{_PARQUET} text, stars (1 to 5), category (books, electronics). A CSV with these "
         "columns, .csv or .csv.gz, is read as well.",
-        "the paper's reviews, https://zenodo.org/records/8421611, in one table",
-        ("text", "stars", "category"),
-    ),
-    "amazon_books_electronics.csv": FileLayout(
-        "CSV with the columns text, stars (1 to 5), category (books, electronics).",
         "the paper's reviews, https://zenodo.org/records/8421611, in one table",
         ("text", "stars", "category"),
     ),
@@ -145,8 +140,8 @@ def needed_files(spec: Spec, data: Path | None) -> list[NeededFile]:
 
 
 def _layout(path: Path) -> FileLayout:
-    for ending, layout in _LAYOUTS.items():
-        if path.name.endswith(ending) or path.name.endswith(f"{ending}.gz"):
+    for part, layout in _LAYOUTS.items():
+        if path.name.endswith((part, f"{part}.gz")) or path.name.startswith(f"{part}."):
             return layout
     return FileLayout("A table of your own, as the spec describes it.", "you")
 

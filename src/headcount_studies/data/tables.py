@@ -14,24 +14,12 @@ from numpy.typing import NDArray
 
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
-from headcount_studies.data import tables as special_tables
 from headcount_studies.data.folder import data_file, data_folder
 
 _FIFA_DROPPED = (
-    "Unnamed: 0",
-    "ID",
-    "Name",
-    "Photo",
-    "Flag",
-    "Loaned From",
-    "Club",
-    "Club Logo",
-    "Real Face",
-    "Nationality",
-    "Release Clause",
-    "Value",
-    "Jersey Number",
-)
+    "Unnamed: 0", "ID", "Name", "Photo", "Flag", "Loaned From", "Club", "Club Logo",
+    "Real Face", "Nationality", "Release Clause", "Value", "Jersey Number",
+)  # fmt: skip
 _FIFA_SEASON = 2018
 _CM_A_FOOT, _CM_AN_INCH = 30.48, 2.54
 
@@ -173,7 +161,7 @@ RECIPES: Mapping[str, Recipe] = {
     "ads": Recipe(
         "class",
         Labels({"ad.": 1}, otherwise=0),
-        prepare=special_tables.ads,
+        prepare=ads,
         file="ads_part",
         part="748 of 2,359 items",
     ),
@@ -192,7 +180,7 @@ RECIPES: Mapping[str, Recipe] = {
         one_hot=("season", "yr", "mnth", "hr", "weekday", "weathersit"),
     ),
     "blog": Recipe("att280", Cut((-1, 0, 2000)), Cut((-1, 0, 1, 10, 2000))),
-    "cappl": Recipe("A16", Labels({"+": 1}, otherwise=0), prepare=special_tables.cappl),
+    "cappl": Recipe("A16", Labels({"+": 1}, otherwise=0), prepare=cappl),
     "cars": Recipe("Acceptability", Labels({"unacc": 0}, otherwise=1), finite=True),
     "ccard": Recipe(
         "DEFAULT_PAYMENT", _POSITIVE, drop=("ID",), one_hot=("SEX", "EDUCATION", "MARRIAGE")
@@ -225,16 +213,14 @@ RECIPES: Mapping[str, Recipe] = {
     "ener": Recipe(
         "Appliances", Cut((0, 60, 2000)), Cut((0, 50, 100, 2000)), drop=("date", "rv1", "rv2")
     ),
-    "fifa": Recipe(
-        "Wage", Cut((0, 3, 1000)), Cut((0, 1, 3, 10, 1000)), prepare=special_tables.fifa
-    ),
+    "fifa": Recipe("Wage", Cut((0, 3, 1000)), Cut((0, 1, 3, 10, 1000)), prepare=fifa),
     "flare": Recipe(
         "C",
         Labels({0: 0}, otherwise=1),
         drop=("M", "X", "att10"),
         one_hot=("att1", "att2", "att3", "att4", "att5", "att9", "att6"),
         finite=True,
-        prepare=special_tables.flare,
+        prepare=flare,
     ),
     "magic": Recipe("class", Labels({"g": 1}, otherwise=0)),
     "mush": Recipe(
@@ -242,7 +228,7 @@ RECIPES: Mapping[str, Recipe] = {
         Labels({"e": 1}, otherwise=0),
         drop=("stalk-root",),
         finite=True,
-        prepare=special_tables.mush,
+        prepare=mush,
     ),
     "music": Recipe("att117", Cut((-40, 35, 60)), drop=("att118",)),
     "musk": Recipe("class", _POSITIVE, drop=("molecule",), scale="min-max"),
@@ -282,7 +268,7 @@ RECIPES: Mapping[str, Recipe] = {
         Cut((0, 72, 100)),
         Cut((0, 50, 70, 80, 100)),
         drop=("Name", "Publisher", "Global_Sales", "Developer"),
-        prepare=special_tables.complete,
+        prepare=complete,
     ),
     "wine": Recipe("quality", Cut((0, 5, 10)), Cut((0, 4, 5, 6, 10)), drop=("good",)),
     "yeast": Recipe(
@@ -351,7 +337,6 @@ class Dataset:
     y: NDArray[np.int64]
     feature_names: tuple[str, ...]
     categorical: NDArray[np.bool_]
-    partial: bool = False
 
     def __len__(self) -> int:
         return len(self.y)
@@ -415,7 +400,7 @@ def load_dataset(
     y = rule.codes(frame[recipe.target])
     inside = y >= 0
     X, names, categorical = _features(frame.drop(recipe.target).filter(inside), recipe)
-    return Dataset(name, X, y[inside], names, categorical, recipe.partial)
+    return Dataset(name, X, y[inside], names, categorical)
 
 
 def _read(folder: Path, name: str) -> pl.DataFrame:

@@ -76,13 +76,9 @@ _LABELS = {
     **dict.fromkeys(("tie", "mixed"), "neutral"),
 }
 _TRAINED_ELSEWHERE = {"semeval2014": "semeval2013", "semeval2015": "semeval2013"}
-_PARTS = {
-    "hcr": ("train", "dev", "test"),
-    "semeval2013": ("train", "dev", "test"),
-    "semeval2014": ("train", "dev", "test"),
-    "semeval2015": ("train", "dev", "test"),
-    "semeval2016": ("train", "dev", "devtest"),
-}
+_PARTS = dict.fromkeys(
+    ("hcr", "semeval2013", "semeval2014", "semeval2015"), ("train", "dev", "test")
+) | {"semeval2016": ("train", "dev", "devtest")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,15 +145,8 @@ are one group of `womens_clothing_reviews`, all other clothes the other. The fiv
 """
 
 TWEETS = (
-    "hcr",
-    "omd",
-    "sanders",
-    "semeval2013",
-    "semeval2014",
-    "semeval2015",
-    "semeval2016",
-    "sst",
-)
+    "hcr", "omd", "sanders", "semeval2013", "semeval2014", "semeval2015", "semeval2016", "sst",
+)  # fmt: skip
 """Collections of tweets."""
 
 

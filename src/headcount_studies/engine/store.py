@@ -383,6 +383,11 @@ class Failure:
     reason: str
 
 
+def _total(name: str, doc: str) -> Any:
+    """Property with the sum of a number over the datasets."""
+    return property(lambda self: sum(getattr(of, name) for of in self.datasets), doc=doc)
+
+
 @dataclass(frozen=True)
 class Status:
     """Status of a study.
@@ -401,35 +406,12 @@ class Status:
     failures: tuple[Failure, ...]
     seconds: float
 
-    @property
-    def tasks(self) -> int:
-        """Number of tasks of the plan."""
-        return sum(dataset.tasks for dataset in self.datasets)
-
-    @property
-    def done(self) -> int:
-        """Number of tasks with results."""
-        return sum(dataset.done for dataset in self.datasets)
-
-    @property
-    def failed(self) -> int:
-        """Number of tasks that failed as a whole; `resume` executes them again."""
-        return sum(dataset.failed for dataset in self.datasets)
-
-    @property
-    def missing(self) -> int:
-        """Number of tasks that are not finished."""
-        return sum(dataset.missing for dataset in self.datasets)
-
-    @property
-    def runs(self) -> int:
-        """Number of results: one per method and sample."""
-        return sum(dataset.runs for dataset in self.datasets)
-
-    @property
-    def processor(self) -> float:
-        """Processor time of the tasks with results, in seconds."""
-        return sum(dataset.processor for dataset in self.datasets)
+    tasks = _total("tasks", "Number of tasks of the plan.")
+    done = _total("done", "Number of tasks with results.")
+    failed = _total("failed", "Number of tasks that failed; `resume` executes them again.")
+    missing = _total("missing", "Number of tasks that are not finished.")
+    runs = _total("runs", "Number of results: one per method and sample.")
+    processor = _total("processor", "Processor time of the tasks with results, in seconds.")
 
     @property
     def runs_per_second(self) -> float | None:
