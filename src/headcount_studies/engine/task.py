@@ -9,12 +9,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import entry_points
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from headcount._support.parameters import check_count, check_positive
 from headcount.errors import HeadcountError, warn
-from headcount_studies.engine.spec import Spec, check_known, import_object
+from headcount_studies.engine.spec import Spec, built_in_specs, check_known, import_object
 
 if TYPE_CHECKING:
     import polars as pl
@@ -277,13 +278,13 @@ def with_data(spec: Spec, data: Path) -> Spec:
         for path in files(spec, name, data)
         if not path.is_file()
     )
-    listed = next(iter(missing))
-    for name in list(missing)[1:]:
-        if len(f"{listed}, {name}") > _MOST_LETTERS:
-            listed = f"{listed}, ..."
-            break
-        listed = f"{listed}, {name}"
-    hint = "" if spec.data else f" (headcount study data {spec.name} says where they come from)"
+    names = list(missing)
+    lengths = accumulate(len(name) + 2 for name in names)
+    n_named = max(1, sum(length <= _MOST_LETTERS for length in lengths))
+    more = f" and {len(names) - n_named} more" if n_named < len(names) else ""
+    listed = ", ".join(names[:n_named]) + more
+    is_ours = not spec.data or spec.name in built_in_specs()
+    hint = f" (headcount study data {spec.name} says where they come from)" if is_ours else ""
     if not present:
         raise HeadcountError(
             f"The folder {str(data)!r} has none of the datasets of {spec.name!r}: it lacks "
