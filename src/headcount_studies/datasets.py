@@ -93,8 +93,10 @@ def fetch(
             "accept_terms=True."
         )
     target = data_folder(folder) / name
+    checksums = dict(source.sha256)
     for url in source.urls:
-        download(url, target / posixpath.basename(url))
+        file = posixpath.basename(url)
+        download(url, target / file, sha256=checksums.get(file))
     return target
 
 

@@ -61,6 +61,7 @@ class PublishedSource:
     terms: str
     open: bool
     urls: tuple[str, ...]
+    sha256: tuple[tuple[str, str], ...] = ()
 
 
 _UCI = "https://archive.ics.uci.edu"
