@@ -433,12 +433,9 @@ def sample_rows(spec: Spec, method: MethodSpec) -> NDArray[np.int64]:
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class _Predicted:
-    """A metric on each sample, and the tables it comes from; None if there are none."""
-
-    values: Floats | None = None
-    tables: Floats | None = None
+# A metric on each sample, and the tables it comes from; None if there are none.
+_Predicted = tuple[Floats | None, Floats | None]
+_NOTHING: _Predicted = (None, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -566,7 +563,7 @@ def _answer(
     target: tuple[ScoredPool, Samples],
 ) -> _Answer:
     model, chosen_settings, seed = made
-    values = dict.fromkeys(spec.metrics, _Predicted())
+    values = dict.fromkeys(spec.metrics, _NOTHING)
     settings = dict.fromkeys(spec.metrics, "")
     try:
         if not is_quacc(method):
@@ -583,8 +580,7 @@ def _answer(
             values[metric] = fitted[name][metric]
         return _Answer(values, settings)
     except Exception as error:
-        none = dict.fromkeys(spec.metrics, _Predicted())
-        return _Answer(none, settings, reason(error))
+        return _Answer(dict.fromkeys(spec.metrics, _NOTHING), settings, reason(error))
 
 
 def _values(
@@ -593,10 +589,10 @@ def _values(
     """All metrics that a fitted method gives."""
     if predictor.has_table:
         tables = predictor.predict_tables(*target)
-        return {metric: _Predicted(METRICS[metric](tables), tables) for metric in metrics}
+        return {metric: (METRICS[metric](tables), tables) for metric in metrics}
     supported = [metric for metric in metrics if predictor.supports(metric)]
     values = dict(zip(supported, predictor.predict_metrics(*target, supported), strict=True))
-    return {metric: _Predicted(values.get(metric)) for metric in metrics}
+    return {metric: (values.get(metric), None) for metric in metrics}
 
 
 def _frame(
@@ -610,7 +606,7 @@ def _frame(
     """Results of one method, one row per sample."""
     numbers: dict[str, Any] = {}
     for metric in spec.metrics:
-        values, tables = answer.values[metric].values, answer.values[metric].tables
+        values, tables = answer.values[metric]
         estimated = np.full(len(rows), np.nan) if values is None else values
         cells: list[Any] = [None] * len(rows)
         if tables is not None:
