@@ -508,12 +508,8 @@ def write_score(
             "csv_gzip": packed_csv(score.samples.columns, score.samples.rows()),
             "analysis": score.to_dict(),
         },
-        filters={"in_html": _score_in_html},
+        filters={"in_html": _in_html},
         styles=("page.css", "study.css"),
         images=True,
     )
     write_bytes(Path(path), html.encode("utf-8", "replace"))
-
-
-def _score_in_html(table: Table, label: str) -> Markup:
-    return table.to_html(css_class="data sortable", label=label)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -270,31 +271,22 @@ def _truth(truth: Path | None, data: Path | None, task: LequaTask, part: str) ->
 def _runs_text(
     submissions: list[Submission], written: dict[str, Path], *, as_json: bool
 ) -> str:
-    if as_json:
-        rows = [
-            {
-                "method": submission.method,
-                "dev_error": None
-                if submission.dev_error != submission.dev_error
-                else submission.dev_error,
-                "setting": submission.setting,
-                "failure": submission.failure,
-                "submission": str(written[submission.method])
-                if submission.method in written
-                else None,
-            }
-            for submission in submissions
-        ]
-        return json_text.dumps(rows, indent=2)
-    cells = [
-        [
-            submission.method,
-            submission.failure or submission.setting,
-            "-"
-            if submission.dev_error != submission.dev_error
-            else f"{submission.dev_error:.5f}",
-        ]
+    rows: list[dict[str, Any]] = [
+        {
+            "method": submission.method,
+            "dev_error": None if math.isnan(submission.dev_error) else submission.dev_error,
+            "setting": submission.setting,
+            "failure": submission.failure,
+            "submission": str(path) if (path := written.get(submission.method)) else None,
+        }
         for submission in submissions
     ]
+    if as_json:
+        return json_text.dumps(rows, indent=2)
+    cells = [
+        [row["method"], row["failure"] or row["setting"],
+         "-" if row["dev_error"] is None else f"{row['dev_error']:.5f}"]
+        for row in rows
+    ]  # fmt: skip
     lines = text_table(["method", "setting", "error on dev"], cells, n_texts=2)
     return "\n".join([*lines, "", *(f"Submission: {path}" for path in written.values())])

@@ -46,7 +46,8 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
         view = MetricView(spec, results, metric, mean_errors(spec, results, metric))
         if not view.means.methods:
             continue
-        tables += [_mean_table(view), *_ranks(view), _distribution(view), *_tuning(view)]
+        tables += [_mean_table(view), *_ranks(view.means, f"Ranks by {view.title}")]
+        tables += [_distribution(view), *_tuning(view)]
         tables += [*_by_shift(view), *_little_training(view)]
         if not spec.selection:  # claims and figures of the paper are about untuned classifiers
             tables += _compared(view, published)
@@ -112,11 +113,7 @@ def _mean_table(view: MetricView) -> Section:
     return Section(f"Mean {view.title}", text, table, marks=marks)
 
 
-def _ranks(view: MetricView) -> Iterator[Section]:
-    yield from _ranks_of(view.means, f"Ranks by {view.title}")
-
-
-def _ranks_of(means: Means, title: str) -> Iterator[Section]:
+def _ranks(means: Means, title: str) -> Iterator[Section]:
     if means.ranked is not None:
         yield Section(title, _rank_text(means), figure=lambda: _rank_figure(means))
 
@@ -225,7 +222,7 @@ def _by_shift(view: MetricView) -> Iterator[Section]:
     )
     for name, rows in groups.items():
         means = mean_errors(view.spec, rows, view.metric)
-        yield from _ranks_of(means, f"Ranks by {view.title}, {name}")
+        yield from _ranks(means, f"Ranks by {view.title}, {name}")
 
 
 def _little_training(view: MetricView) -> Iterator[Section]:

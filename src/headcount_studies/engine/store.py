@@ -431,28 +431,6 @@ class Status:
         return html_result(title, [Table(head, rows, [False, *[True] * 5])], notes)
 
 
-def dataset_status(
-    name: str,
-    tasks: Sequence[Task],
-    there: set[str],
-    reasons: dict[str, str],
-    last: dict[str, Entry],
-) -> DatasetStatus:
-    """Count the tasks of one dataset."""
-    done = [task for task in tasks if task.name in there]
-    failed = sum(task.name in reasons for task in tasks)
-    return DatasetStatus(
-        dataset=name,
-        tasks=len(tasks),
-        done=len(done),
-        failed=failed,
-        missing=len(tasks) - len(done) - failed,
-        runs=sum(task.runs for task in done),
-        seconds=sum(last[task.name].seconds for task in done if task.name in last),
-        processor=sum(last[task.name].processor for task in done if task.name in last),
-    )
-
-
 _SPEC, _PLAN, _RESULTS, _JOURNAL, _DATA, _DATASETS, _LOCK = (
     "spec.toml",
     "plan.jsonl",
@@ -598,10 +576,23 @@ class Store:
         by_dataset: dict[str, list[Task]] = {}
         for task in tasks:
             by_dataset.setdefault(task.dataset, []).append(task)
-        datasets = (
-            dataset_status(name, tasks_of_dataset, names, reasons, last)
-            for name, tasks_of_dataset in by_dataset.items()
-        )
+        datasets = []
+        for name, of_dataset in by_dataset.items():
+            done = [task for task in of_dataset if task.name in names]
+            failed = sum(task.name in reasons for task in of_dataset)
+            entries = [last[task.name] for task in done if task.name in last]
+            datasets.append(
+                DatasetStatus(
+                    dataset=name,
+                    tasks=len(of_dataset),
+                    done=len(done),
+                    failed=failed,
+                    missing=len(of_dataset) - len(done) - failed,
+                    runs=sum(task.runs for task in done),
+                    seconds=sum(entry.seconds for entry in entries),
+                    processor=sum(entry.processor for entry in entries),
+                )
+            )
         failed_tasks = [
             Failure(task.dataset, None, task.name, task.runs, reasons[task.name])
             for task in tasks
@@ -610,7 +601,7 @@ class Store:
         return Status(
             datasets=tuple(datasets),
             failures=(*failed_tasks, *self._failed_runs()),
-            seconds=sum(entries[-1].elapsed for _, entries in runs if entries),
+            seconds=sum(of_run[-1].elapsed for _, of_run in runs if of_run),
         )
 
     def _failed_runs(self) -> Iterable[Failure]:

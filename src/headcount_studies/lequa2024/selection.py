@@ -224,6 +224,10 @@ class _Member:
     error: float
 
 
+_Place = tuple[str, int]  # a method, and the number of a group of its candidates
+_Outcome = tuple[dict[_Place, _Member], dict[_Place, str]]
+
+
 @dataclass(frozen=True, eq=False)
 class Selected:
     """Fitted quantifiers of a method in the settings that were selected."""
@@ -259,12 +263,12 @@ def select(
     units = _units(methods)
     several = any(len(group) > 1 for groups in methods.values() for group in groups)
     several |= any(how.keep is not None for how in (combinations or {}).values())
-    networks = any(unit.trains_networks for unit in units)
+    networks = any(unit.candidates[0].classifier is None for unit in units)
     dev = _dev(data, encoder) if several or networks else None
     work = joblib.Parallel(n_jobs=min(n_jobs, len(units)), return_as="generator")(
         joblib.delayed(_try_unit)(unit, X, data.y, dev, measure, protocol) for unit in units
     )
-    best: dict[tuple[str, int], _Member] = {}
+    best: dict[_Place, _Member] = {}
     failures: dict[str, str] = {}
     for by_place, problems in track(work, len(units), "Selecting settings", show=progress):
         for place, member in by_place.items():
@@ -353,33 +357,27 @@ def _encoder(data: LequaData) -> Callable[[Any], Any]:
 
 @dataclass(frozen=True, eq=False)
 class _Unit:
-    """Candidates with the same classifier and scoring, with their method and group."""
+    """Candidates with the same classifier and scoring, by method and number of the group."""
 
     key: str
-    candidates: list[tuple[tuple[str, int], Candidate]]
+    groups: dict[_Place, list[Candidate]]
 
     @property
-    def trains_networks(self) -> bool:
-        """True if the candidates are networks."""
-        return self.candidates[0][1].classifier is None
-
-    def by_group(self) -> dict[tuple[str, int], list[Candidate]]:
-        """Candidates by method and number of the group."""
-        groups: dict[tuple[str, int], list[Candidate]] = {}
-        for place, candidate in self.candidates:
-            groups.setdefault(place, []).append(candidate)
-        return groups
+    def candidates(self) -> list[Candidate]:
+        """Candidates of all groups."""
+        return [candidate for group in self.groups.values() for candidate in group]
 
 
 def _units(methods: Groups) -> list[_Unit]:
     """Candidates by classifier and scoring."""
-    candidates: dict[str, list[tuple[tuple[str, int], Candidate]]] = {}
+    units: dict[str, _Unit] = {}
     for name, groups in methods.items():
         for number, group in enumerate(groups):
             for candidate in group:
-                key = joblib.hash((candidate.classifier, candidate.held_out))
-                candidates.setdefault(key, []).append(((name, number), candidate))
-    return [_Unit(key, members) for key, members in candidates.items()]
+                key = str(joblib.hash((candidate.classifier, candidate.held_out)))
+                places = units.setdefault(key, _Unit(key, {})).groups
+                places.setdefault((name, number), []).append(candidate)
+    return list(units.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -427,13 +425,13 @@ def _try_unit(
     dev: _Dev | None,
     measure: Measure,
     protocol: Protocol,
-) -> tuple[dict[tuple[str, int], _Member], dict[tuple[str, int], str]]:
+) -> _Outcome:
     """Best candidate of each method and group with this classifier, and failures."""
-    if unit.trains_networks:
+    if unit.candidates[0].classifier is None:
         assert dev is not None
         return _trained_networks(unit, X, y, dev, protocol)
-    best: dict[tuple[str, int], _Member] = {}
-    problems: dict[tuple[str, int], str] = {}
+    best: dict[_Place, _Member] = {}
+    problems: dict[_Place, str] = {}
     with quietly():
         try:
             scorer = _fitted_scorer(unit, X, y, protocol)
@@ -441,8 +439,8 @@ def _try_unit(
                 None if dev is None else _Trial(*dev.scored(scorer, protocol.n_dev), measure)
             )
         except Exception as error:
-            return best, {place: reason(error) for place, _ in unit.candidates}
-        for place, candidates in unit.by_group().items():
+            return best, dict.fromkeys(unit.groups, reason(error))
+        for place, candidates in unit.groups.items():
             fitted = []
             for candidate in candidates:
                 try:
@@ -461,16 +459,16 @@ def _try_unit(
 
 def _trained_networks(
     unit: _Unit, X: Any, y: NDArray[np.int64], dev: _Dev, protocol: Protocol
-) -> tuple[dict[tuple[str, int], _Member], dict[tuple[str, int], str]]:
+) -> _Outcome:
     """Networks, trained on the development samples, and failures.
 
     Labelled items are used by networks that are given estimates of other methods, and where the
     spec says so. The error is that on the development samples that were held out of training.
     """
-    best: dict[tuple[str, int], _Member] = {}
-    problems: dict[tuple[str, int], str] = {}
+    best: dict[_Place, _Member] = {}
+    problems: dict[_Place, str] = {}
     items, samples = dev.items(protocol.n_dev)
-    for place, candidate in unit.candidates:
+    for place, (candidate, *_) in unit.groups.items():
         network: Any = clone(candidate.quantifier)
         # Generated samples may have another size than those of the challenge.
         network.set_params(size=int(samples.sizes[0]))
@@ -509,8 +507,8 @@ def _tried(
     members: Sequence[_Member],
     trial: _Trial,
     race: int | None,
-    place: tuple[str, int],
-    problems: dict[tuple[str, int], str],
+    place: _Place,
+    problems: dict[_Place, str],
 ) -> list[_Member]:
     """Members with their errors; in a race, those that were best on the first samples."""
     if race and len(trial.samples) > race and len(members) > _FINALISTS:
@@ -523,8 +521,8 @@ def _measured(
     members: Sequence[_Member],
     trial: _Trial,
     n_samples: int | None,
-    place: tuple[str, int],
-    problems: dict[tuple[str, int], str],
+    place: _Place,
+    problems: dict[_Place, str],
 ) -> list[_Member]:
     measured = []
     for member in members:
@@ -540,7 +538,7 @@ _error = attrgetter("error")
 
 
 def _fitted_scorer(unit: _Unit, X: Any, y: NDArray[np.int64], protocol: Protocol) -> Scorer:
-    _, first = unit.candidates[0]
+    first = unit.candidates[0]
     classifier = clone(first.classifier)
     if first.held_out:
         rows = np.arange(len(y))
@@ -552,7 +550,7 @@ def _fitted_scorer(unit: _Unit, X: Any, y: NDArray[np.int64], protocol: Protocol
     scorer = Scorer(
         classifier, cv=protocol.folds, fold_scoring=False, random_state=protocol.seed
     )
-    learns = any(ScoringPlan(candidate.quantifier).learns for _, candidate in unit.candidates)
+    learns = any(ScoringPlan(candidate.quantifier).learns for candidate in unit.candidates)
     return scorer.fit(X, y, out_of_fold=learns)
 
 

@@ -249,35 +249,21 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
         )
         for metric, choices in zip(spec.metrics, choices_by_metric, strict=True):
             measured = [method for method in methods if metric in metrics_of(spec, method)]
-            # A setting that two metrics select is trained once.
-            new = [
-                method_spec.name
-                for method_spec in measured
-                if (method_spec.name, choices[method_spec.name].setting) not in answers
-            ]
-            new_answers = answer(
-                grid,
-                {name: quantifiers[name] for name in new},
-                {name: choices[name] for name in new},
-                (X, y),
-                [(ScoredPool(pool), samples)],
-            )
-            # The time counts once, if two metrics choose the same setting.
-            answers = {
-                key: replace(method_spec, seconds=0.0) for key, method_spec in answers.items()
+            # A setting that two metrics select is trained once, and its time counts once.
+            new = {
+                method.name: choices[method.name]
+                for method in measured
+                if (method.name, choices[method.name].setting) not in answers
             }
-            answers |= {(name, choices[name].setting): new_answers[name][0] for name in new}
-            frames += [
-                _rows(
-                    spec,
-                    task,
-                    (method_spec, metric, choices[method_spec.name]),
-                    answers[method_spec.name, choices[method_spec.name].setting],
-                    (samples, prior),
-                    grid,
-                )
-                for method_spec in measured
-            ]
+            learners = {name: quantifiers[name] for name in new}
+            new_answers = answer(grid, learners, new, (X, y), [(ScoredPool(pool), samples)])
+            answers = {key: replace(earlier, seconds=0.0) for key, earlier in answers.items()}
+            answers |= {(name, new[name].setting): new_answers[name][0] for name in new}
+            for method in measured:
+                choice = choices[method.name]
+                result = answers[method.name, choice.setting]
+                what = method, metric, choice
+                frames.append(_rows(spec, task, what, result, (samples, prior), grid))
     return pl.concat(frames)
 
 
