@@ -48,6 +48,10 @@ class OfTwoClasses(Quantifier):
     def _learns_from_scores(self) -> bool:
         return self._base()._learns_from_scores()
 
+    def _predicts_by_folds(self, scorer: Any) -> bool:
+        base = self._base()
+        return super()._predicts_by_folds(scorer) and base._predicts_by_folds(scorer)
+
     def _cv(self) -> Any:
         return self._base()._cv()
 
