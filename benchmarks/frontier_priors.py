@@ -27,8 +27,8 @@ SHIFTS = ("uniform", "mild", "none")
 
 def methods() -> dict[str, Any]:
     return {
-        "SLD": hc.SLD(),
-        "SLD, converged": hc.SLD(stop="converged"),
+        "SLD": hc.SLD(calibration=None),
+        "SLD, converged": hc.SLD(calibration=None, stop="converged"),
         "MAPLS, concentration 2": hc.RegularizedLikelihood(smoothness=0, concentration=2.0),
         "HierarchicalLikelihood": hc.HierarchicalLikelihood(),
     }

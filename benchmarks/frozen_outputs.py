@@ -83,7 +83,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"concentration": 2.0},
     ],
     "RLLS": [{"soft": False, "shrinkage": 0.1}],
-    "SLD": [{"stop": name} for name in ("classic", "converged", "norm")]
+    "SLD": [{"calibration": None, "stop": name} for name in ("classic", "converged", "norm")]
     + [{"calibration": name} for name in ("nbvs", "bcts", "ts", "vs", "platt", "isotonic")],
     "SVMQ": [{"kernel": "rbf", "n_components": 20}],
     "ATC": [{"score": "entropy"}],

@@ -37,7 +37,7 @@ def quantifier_of(name: str, task: str) -> Any:
     """Baseline as the organisers ran it."""
     import headcount as hc
 
-    more = {"SLD": {"stop": "classic"}, "DM": {"bins": _BINS.get(task, 8)}}
+    more = {"SLD": {"calibration": None, "stop": "classic"}, "DM": {"bins": _BINS.get(task, 8)}}
     return hc.method(name)(**more.get(name, {}))
 
 

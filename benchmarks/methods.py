@@ -54,8 +54,15 @@ ROWS = (
     Row("ACC", "GAC", "ACC", workloads=MULTICLASS, goals={"multiclass": 50}, why=SHORT),
     Row("PACC", "PACC", "PACC", workloads=BINARY, goals={"binary": 100}, why=SHORT),
     Row("PACC", "GPAC", "PACC", workloads=MULTICLASS, goals={"multiclass": 50}, why=SHORT),
-    Row("SLD classic", "SLD", "EMQ", {"stop": "classic"}, goals=_both(10)),
-    Row("SLD converged", "SLD", "EMQ", {"stop": "converged"}, goals=_both(1), why=EARLY),
+    Row("SLD classic", "SLD", "EMQ", {"calibration": None, "stop": "classic"}, goals=_both(10)),
+    Row(
+        "SLD converged",
+        "SLD",
+        "EMQ",
+        {"calibration": None, "stop": "converged"},
+        goals=_both(1),
+        why=EARLY,
+    ),
     Row(
         "DyS",
         "DyS",

@@ -33,7 +33,9 @@ NEWER = (
 # classifier, which is used by those that are fitted on features alone.
 VARIANTS: dict[str, Callable[[Any], Any]] = {
     "SLD(None)": lambda classifier: hc.SLD(calibration=None),
+    "SLD(None .2)": lambda classifier: hc.SLD(calibration=None, tol=0.2),
     "SLD(auto)": lambda classifier: hc.SLD(calibration="auto"),
+    "SLD(auto .2)": lambda classifier: hc.SLD(calibration="auto", tol=0.2),
     "SLD(ts)": lambda classifier: hc.SLD(calibration="ts"),
     "SLD(bcts)": lambda classifier: hc.SLD(calibration="bcts"),
     "AutoQuantifier": lambda classifier: hc.AutoQuantifier(),

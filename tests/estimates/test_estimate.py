@@ -307,11 +307,11 @@ def test_bad_options_are_named(options, named):
     "quantifier",
     [
         hc.CC(cv=None),
-        hc.SLD(cv=None),
+        hc.SLD(calibration=None, cv=None),
         hc.CDE(cv=None),
         hc.LEIP(threshold=0.7, cv=None),
         hc.OneVsRest(hc.CC(cv=None)),
-        hc.Mean([hc.SLD(), hc.PCC()], cv=None),
+        hc.Mean([hc.SLD(calibration=None), hc.PCC()], cv=None),
     ],
     ids=lambda q: type(q).__name__,
 )

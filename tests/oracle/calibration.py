@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.stats import norm
 
 
 def softmax_row(logits):
@@ -133,3 +134,50 @@ def isotonic(scores, codes, weights, new):
         total = sum(heights)
         rows.append([h / total for h in heights] if total > 0 else [1 / n_classes] * n_classes)
     return rows
+
+
+def fit_drawn_together(scores, codes, weights, widths_of_slopes, widths_of_biases):
+    """Slopes and biases with normal priors, averaged by Laplace's evidence."""
+    K, n = len(scores[0]), sum(weights) ** 2 / sum(weight**2 for weight in weights)
+
+    def common(slope):
+        loss = log_loss(scaled("ts", slope, scores), codes, weights)
+        return n * loss - norm.logpdf(slope[0], 1, 100)
+
+    temperature = minimize(common, [1.0], options={"gtol": 1e-6}).x[0]
+    fits, evidence = [], []
+    for of_biases in widths_of_biases:
+        for of_slopes in widths_of_slopes:
+            centre = np.array([1.0] + [0.0] * 2 * K)
+            widths = np.array([100.0] + [of_slopes] * K + [of_biases] * K)
+
+            def likelihood(theta):
+                slopes = temperature * (theta[0] + theta[1 : K + 1])
+                vector = np.concatenate([slopes, theta[K + 1 :]])
+                return -n * log_loss(scaled("vs", vector, scores), codes, weights)
+
+            def joint(theta, centre=centre, widths=widths, likelihood=likelihood):
+                return likelihood(theta) + norm.logpdf(theta, centre, widths).sum()
+
+            best = minimize(
+                lambda theta, joint=joint: -joint(theta), centre, options={"gtol": 1e-4}
+            ).x
+            steps = 1e-3 * np.eye(len(best))
+            curvature = [
+                [
+                    sum(
+                        -a * b * joint(best + a * step + b * other)
+                        for a in (1, -1)
+                        for b in (1, -1)
+                    )
+                    / 4e-6
+                    for other in steps
+                ]
+                for step in steps
+            ]
+            spread = len(best) * math.log(2 * math.pi) - np.linalg.slogdet(curvature)[1]
+            fits.append(best)
+            evidence.append(joint(best) + spread / 2)
+    share = np.array(softmax_row(evidence))
+    theta = share @ np.array(fits)
+    return np.concatenate([temperature * (theta[0] + theta[1 : K + 1]), theta[K + 1 :]])

@@ -387,7 +387,7 @@ def sld_classic(train, codes, sample, tol=1e-4):
     return em_classic(sample / prior, prior, tol)
 
 
-def sld_noise(train, codes, sample, noise=0.2):
+def sld_noise(train, codes, sample, noise=0.4):
     prior = priors(codes, train.shape[1])
     tol = noise_tolerance(noise, codes, sample)
     return em_classic(sample / prior, prior, tol, partial=True)

@@ -78,7 +78,7 @@ def test_it_explains_itself(n_classes):
     quantifier = auto(LogisticRegression()).fit(many, labels)
     text = quantifier.explain()
     errors = [float(number) for number in re.findall(r"\d\.\d{4}", text)]
-    assert text.startswith("SLD(auto), SLD, GPAC and KDEyML combined. Mean absolute error")
+    assert text.startswith("SLD, SLD(None), GPAC and KDEyML combined. Mean absolute error")
     assert text.endswith(".")
     combined, *alone, counted = errors
     assert len(alone) == 4

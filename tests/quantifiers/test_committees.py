@@ -190,7 +190,7 @@ def test_each_classifier_is_cross_fitted_once():
         hc.Median(hc.PACC(), [Counted(), Counted()], weights=weights).fit(*labelled(2))
         assert Counted.fits == 2 * fits
     Counted.fits = 0
-    hc.Median(hc.SLD(cv=None), [Counted(), Counted()]).fit(*labelled(2))
+    hc.Median(hc.SLD(calibration=None, cv=None), [Counted(), Counted()]).fit(*labelled(2))
     assert Counted.fits == 2
 
 
@@ -222,10 +222,10 @@ def test_one_classifier_is_cross_fitted_once_for_all():
     assert Counted.fits == 6
     mean.predict_many(pool(2), samples())
     Counted.fits = 0
-    hc.Mean([hc.SLD(), hc.PCC()], Counted(), cv=None).fit(*labelled(2))
+    hc.Mean([hc.SLD(calibration=None), hc.PCC()], Counted(), cv=None).fit(*labelled(2))
     assert Counted.fits == 1
     Counted.fits = 0
-    hc.Mean([hc.SLD(), hc.PCC()], Counted(), weights="ae").fit(*labelled(2))
+    hc.Mean([hc.SLD(calibration=None), hc.PCC()], Counted(), weights="ae").fit(*labelled(2))
     assert Counted.fits == 6
 
 

@@ -34,11 +34,11 @@ PAIRS = {
     "DM": (Histograms((8,)), Divergence("hellinger"), hc.DM(bins=8, divergence="hellinger")),
     "EDy": (MeanDistance(), EnergyDistance(), hc.EDy()),
     "KMM": (KernelMeans(0.2), KernelDistance(), hc.KMM(bandwidth=0.2)),
-    "SLD": (PosteriorRatios(), MaximumLikelihood(), hc.SLD(stop="converged")),
+    "SLD": (PosteriorRatios(), MaximumLikelihood(), hc.SLD(calibration=None, stop="converged")),
     "SLD, norm": (
         PosteriorRatios(),
         ExpectationMaximisation(1e-6, by_norm=True),
-        hc.SLD(stop="norm"),
+        hc.SLD(calibration=None, stop="norm"),
     ),
 }
 

@@ -228,7 +228,7 @@ def test_copies_of_an_item_never_help_to_score_it():
         (hc.PACC(Counted()), "left-out", 1),
         (hc.CC(Counted()), "folds", 6),
         (hc.CC(Counted(), cv=None), "folds", 1),
-        (hc.SLD(Counted(), cv=None), "folds", 1),
+        (hc.SLD(Counted(), calibration=None, cv=None), "folds", 1),
     ],
 )
 def test_no_more_is_trained_than_is_needed(base, scoring, fits):

@@ -24,7 +24,7 @@ BASES = [
     hc.DyS(GaussianNB(), random_state=0),
     hc.ACC(GaussianNB(), random_state=0),
     hc.CC(GaussianNB()),
-    hc.SLD(GaussianNB()),
+    hc.SLD(GaussianNB(), random_state=0),
 ]
 each_base = pytest.mark.parametrize("base", BASES, ids=lambda base: type(base).__name__)
 

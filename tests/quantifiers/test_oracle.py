@@ -169,17 +169,22 @@ def test_smm_is_pacc_of_two_classes(two_classes):
 
 
 def test_sld(data):
-    agree(data.fast(hc.SLD(stop="converged")), data.slow(oracle.sld), 1e-5)
+    agree(data.fast(hc.SLD(calibration=None, stop="converged")), data.slow(oracle.sld), 1e-5)
 
 
 def test_sld_stopped_early(data):
     converged, classic, by_norm = (
-        data.fast(hc.SLD(stop=rule)) for rule in ("converged", "classic", "norm")
+        data.fast(hc.SLD(calibration=None, stop=rule))
+        for rule in ("converged", "classic", "norm")
     )
     agree(classic, data.slow(oracle.sld_classic), 1e-12)
     agree(by_norm, data.slow(oracle.sld_norm), 1e-12)
-    agree(data.fast(hc.SLD()), data.slow(oracle.sld_noise), 1e-12)
-    agree(data.fast(hc.SLD(tol=0.5)), data.slow(oracle.sld_noise, noise=0.5), 1e-12)
+    agree(data.fast(hc.SLD(calibration=None)), data.slow(oracle.sld_noise), 1e-12)
+    agree(
+        data.fast(hc.SLD(calibration=None, tol=0.5)),
+        data.slow(oracle.sld_noise, noise=0.5),
+        1e-12,
+    )
     assert 1e-5 < np.abs(classic - converged).max() < 0.05
     assert 0 < np.abs(by_norm - converged).max() < 0.005
 
@@ -353,12 +358,15 @@ def test_cde(two_classes):
 
 @pytest.mark.parametrize("name", ["DyS", "MS2", "CDE", "SLD", "KMM"])
 def test_one_vs_rest(three_classes, name):
-    method = oracle.sld_noise if name == "SLD" else getattr(oracle, name.lower())
+    if name == "SLD":
+        method, base = oracle.sld_noise, hc.SLD(calibration=None)
+    else:
+        method, base = getattr(oracle, name.lower()), getattr(hc, name)()
 
     def slow(train, codes, sample):
         return oracle.one_vs_rest(method, train, codes, sample)
 
-    fast = three_classes.fast(hc.OneVsRest(getattr(hc, name)()))
+    fast = three_classes.fast(hc.OneVsRest(base))
     agree(fast, three_classes.slow(slow), 1e-5)
 
 

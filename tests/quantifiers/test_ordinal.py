@@ -17,7 +17,7 @@ from headcount.errors import HeadcountError
 PAIRS = {
     "OrdinalACC": hc.GAC,
     "OrdinalPACC": hc.GPAC,
-    "OrdinalSLD": partial(hc.SLD, stop="converged"),
+    "OrdinalSLD": partial(hc.SLD, calibration=None, stop="converged"),
 }
 each = pytest.mark.parametrize("name", PAIRS)
 SMOOTHED = [

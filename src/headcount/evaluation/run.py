@@ -104,7 +104,7 @@ def evaluate(
     Evaluation: 2 methods, 100 samples of 100 items, 2 classes
     method       ae     nkld
     ------  -------  -------
-    SLD     0.0198*  0.0012*
+    SLD     0.0206*  0.0015*
     count   0.0366   0.0039
 
     A pool that was scored elsewhere:
@@ -118,7 +118,7 @@ def evaluate(
     Evaluation: 1 method, 100 samples of 100 items, 2 classes
     method       ae
     ------  -------
-    SLD     0.0322*
+    SLD     0.0328*
     """
     measures = check_measures(metrics, intervals=True)
     check_choice("on_error", on_error, ("raise", "leave out"))

@@ -198,7 +198,7 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
 
     def _unfitted_quantifier(self) -> Quantifier:
         if self.quantifier is None:
-            return SLD(self.classifier)
+            return SLD(self.classifier, calibration=None)
         if not isinstance(self.quantifier, Quantifier):
             raise HeadcountError(
                 f"quantifier is {self.quantifier!r}; it must be a quantifier: pass for "

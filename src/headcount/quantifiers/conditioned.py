@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar
@@ -17,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from headcount._support.arrays import Floats, Ints
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_flag
-from headcount.errors import HeadcountError, HeadcountWarning
+from headcount.errors import HeadcountError
 from headcount.estimates.conditioning import Prior, ShareConditioning, simulate
 from headcount.estimates.estimation import EstimateOptions, conditioning
 from headcount.items.arrays import Scored, Verdicts, check_features
@@ -49,7 +47,7 @@ class Conditioned(Quantifier):
     ----------
     quantifier : Quantifier or sequence of Quantifier, default=None
         By default maximum likelihood with and without calibration, and adjusted probabilistic
-        counts: ``[SLD(calibration="auto"), SLD(calibration=None), GPAC()]``. Quantifiers with
+        counts: ``[SLD(), SLD(calibration=None), GPAC()]``. Quantifiers with
         equal classifiers share their scores; those with different ones are combined, too.
     prior : None, float, array-like of shape (K,) or (M, K), default=None
         Prior distribution of the shares, as for `estimate`.
@@ -104,7 +102,7 @@ class Conditioned(Quantifier):
         """The quantifiers as the user gave them."""
         quantifiers: Any = self.quantifier
         if quantifiers is None:
-            return [SLD(calibration="auto"), SLD(calibration=None), GPAC()]
+            return [SLD(), SLD(calibration=None), GPAC()]
         return quantifiers if isinstance(quantifiers, list | tuple) else [quantifiers]
 
     def _unfitted(self) -> list[Quantifier]:
@@ -143,15 +141,10 @@ class Conditioned(Quantifier):
         """Prior distribution of the shares, given those of the training set."""
         return self.prior
 
-    def _while_fitting(self) -> AbstractContextManager[None]:
-        """Context in which the members are fitted."""
-        return nullcontext()
-
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Fitted:
         if isinstance(X, Scored | Verdicts):
             self._source(np.empty(0)).check_classified(X)
-        with self._while_fitting():
-            members = self._fit_members(X, y, sample_weight, groups)
+        members = self._fit_members(X, y, sample_weight, groups)
         fitted = self._combined([member.fitted_ for member in members])
         self.members_ = members
         return fitted
@@ -362,7 +355,7 @@ class AutoQuantifier(Conditioned):
     >>> q.predict(X[400:]).round(1)
     array([0.5, 0.5])
     >>> print(q.explain())
-    SLD(auto), SLD, GPAC and KDEyML combined. Mean absolute error in simulated samples of ...
+    SLD, SLD(None), GPAC and KDEyML combined. Mean absolute error in simulated samples of ...
     """
 
     info: ClassVar = MethodInfo(
@@ -405,7 +398,7 @@ class AutoQuantifier(Conditioned):
             method
             for classifier in classifiers
             for method in (
-                SLD(classifier, calibration="auto", cv=self.cv),
+                SLD(classifier, cv=self.cv),
                 SLD(classifier, calibration=None, cv=self.cv),
                 GPAC(classifier, cv=self.cv),
                 KDEyML(classifier, cv=self.cv),
@@ -427,15 +420,6 @@ class AutoQuantifier(Conditioned):
 
     def _takes(self) -> Input:
         return "posteriors"
-
-    @contextmanager
-    def _while_fitting(self) -> Iterator[None]:
-        # Users cannot follow advice on a calibration that they did not choose.
-        with warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", "the scores separate some classes", HeadcountWarning
-            )
-            yield
 
     def explain(self, size: int = 500) -> str:
         """Methods that are combined, and their errors in simulated samples.
@@ -500,8 +484,8 @@ def ordered_shares(training: Floats, n: int = 4000) -> Floats:
 
 
 def _name(member: Any) -> str:
-    calibration = member.get_params().get("calibration")
-    return type(member).__name__ + (f"({calibration})" if calibration else "")
+    calibration = member.get_params().get("calibration", "auto")
+    return type(member).__name__ + (f"({calibration})" if calibration != "auto" else "")
 
 
 def _error(shares: Any, true: Any) -> str:

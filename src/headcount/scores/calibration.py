@@ -9,10 +9,9 @@ stays finite where perfectly separated classes would send it to infinity.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +20,7 @@ from scipy.special import softmax
 from sklearn.isotonic import IsotonicRegression
 
 from headcount._support.arrays import Floats, Ints
-from headcount.errors import HeadcountError, HeadcountWarning, warn
+from headcount.errors import HeadcountError, warn
 from headcount.items.arrays import as_numbers, check_scores, check_weights
 
 _RIDGE = 1e-9
@@ -46,7 +45,8 @@ class Scaling:
 class _LogLoss:
     """Mean log-loss as a function of the free parameters; ``tie @ free`` are all 2K.
 
-    ``targets`` are class probabilities and the positive ``weights`` sum to 1.
+    ``targets`` are class probabilities and the positive ``weights`` sum to 1. ``ridge`` pulls
+    each free parameter towards that of the identity.
     """
 
     values: Floats
@@ -54,6 +54,7 @@ class _LogLoss:
     weights: Floats
     tie: Floats
     identity: Floats
+    ridge: Floats
 
     def logits(self, free: Floats) -> Floats:
         slopes, biases = np.split(self.tie @ free, 2)
@@ -69,7 +70,7 @@ class _LogLoss:
         # Targets sum to 1.
         losses = np.log(sums[:, 0]) - np.einsum("ik,ik->i", self.targets, logits)
         moved = free - self.identity
-        return float(self.weights @ losses + 0.5 * _RIDGE * moved @ moved), posteriors
+        return float(self.weights @ losses + 0.5 * (self.ridge * moved) @ moved), posteriors
 
     def derivatives(self, free: Floats, posteriors: Floats) -> tuple[Floats, Floats]:
         """Gradient with the ridge, Hessian without it."""
@@ -87,7 +88,7 @@ class _LogLoss:
         rooted = np.concatenate([by_slope, weighted], axis=1) @ self.tie
         rooted /= np.sqrt(self.weights)[:, None]
         hessian = self.tie.T @ diagonal @ self.tie - rooted.T @ rooted
-        gradient = self.tie.T @ gradient + _RIDGE * (free - self.identity)
+        gradient = self.tie.T @ gradient + self.ridge * (free - self.identity)
         return gradient, hessian
 
 
@@ -105,12 +106,14 @@ def fit_scaling(
     `start` is a scaling of the same kind, of similar items.
     """
     n_classes = values.shape[1]
+    identity = _identity(n_classes, one_slope, with_bias)
     problem = _LogLoss(
         values,
         targets,
         weights / weights.sum(),
         tie=_tie(n_classes, one_slope, with_bias),
-        identity=_identity(n_classes, one_slope, with_bias),
+        identity=identity,
+        ridge=np.full(len(identity), _RIDGE),
     )
     # From zero, all posteriors are equal and the curvature is at its best.
     free = np.zeros_like(problem.identity)
@@ -136,14 +139,14 @@ def _identity(n_classes: int, one_slope: bool, with_bias: bool) -> Floats:
     return np.concatenate([slopes, np.zeros(n_classes if with_bias else 0)])
 
 
-def _minimise(problem: _LogLoss, free: Floats) -> Floats:
+def _minimise(problem: _LogLoss, free: Floats, least_decrease: float = _MIN_DECREASE) -> Floats:
     loss, posteriors = problem.at(free)
-    ridge = _RIDGE * np.eye(len(free))
+    ridge = np.diag(problem.ridge)
     for _ in range(_MAX_STEPS):
         gradient, hessian = problem.derivatives(free, posteriors)
         step = -cho_solve(cho_factor(hessian + ridge), gradient)
         slope = float(gradient @ step)
-        if -slope < _MIN_DECREASE:
+        if -slope < least_decrease:
             return free
         size = 1.0
         while True:
@@ -180,7 +183,7 @@ _Rule = Callable[[Floats], Floats]
 class Calibrator:
     """A fitted calibration; see :func:`fit_calibrator`."""
 
-    method: str  # one of ``CALIBRATIONS``; of "auto" the one that was chosen, or "none"
+    method: str  # one of ``CALIBRATIONS``
     n_classes: int  # how many columns the scores have
     rule: _Rule  # function from a checked table of scores to calibrated ones
 
@@ -199,11 +202,6 @@ def fit_calibrator(
     >>> calibrator = fit_calibrator("bcts", overconfident, [0] * 30 + [1] * 40 + [0] * 10)
     >>> calibrator.transform([[0.99, 0.01]]).round(2)
     array([[0.75, 0.25]])
-
-    "auto" chooses among none, "ts", "nbvs", "bcts" and "vs" by cross-validated log-loss.
-
-    >>> fit_calibrator("auto", overconfident, [0] * 30 + [1] * 40 + [0] * 10).method
-    'ts'
     """
     if method not in CALIBRATIONS:
         allowed = ", ".join(map(repr, CALIBRATIONS))
@@ -214,14 +212,8 @@ def fit_calibrator(
     columns = _check_codes(codes, *table.shape)
     masses = check_weights(weights, len(table))
     counted = masses > 0
-    items = table[counted], columns[counted], masses[counted]
-    if method != "auto":
-        return Calibrator(method, n_classes, _FITTERS[method](*items))
-    with warnings.catch_warnings():
-        # Users cannot follow advice on a calibration that may not be chosen.
-        warnings.simplefilter("ignore", HeadcountWarning)
-        chosen, start = _choose(*items)
-    return Calibrator(chosen, n_classes, _FITTERS[chosen](*items, start))
+    rule = _FITTERS[method](table[counted], columns[counted], masses[counted])
+    return Calibrator(method, n_classes, rule)
 
 
 def smoothed_targets(codes: Ints, weights: Floats, n_classes: int) -> Floats:
@@ -233,10 +225,6 @@ def smoothed_targets(codes: Ints, weights: Floats, n_classes: int) -> Floats:
     by_class = (np.diag(counts) + 1.0) / (counts + n_classes)[:, None]
     targets: Floats = by_class[codes]
     return targets
-
-
-def _unchanged(scores: Floats) -> Floats:
-    return scores
 
 
 @dataclass(frozen=True)
@@ -274,19 +262,8 @@ class _OneVsRest:
 _Fitter = Callable[[Floats, Ints, Floats], _Rule]
 
 
-def _unchanged_by(scores: Any, codes: Any, weights: Any, start: Any = None) -> _Rule:
-    return _unchanged
-
-
-def _scaling_fitter(
-    *, one_slope: bool, with_bias: bool, smoothed: bool = False
-) -> Callable[..., _Rule]:
-    def fit(
-        scores: Floats,
-        codes: Ints,
-        weights: Floats,
-        start: Any = None,
-    ) -> _Rule:
+def _scaling_fitter(*, one_slope: bool, with_bias: bool, smoothed: bool = False) -> _Fitter:
+    def fit(scores: Floats, codes: Ints, weights: Floats) -> _Rule:
         n_classes = scores.shape[1]
         floor = _floor(scores)
         targets = (
@@ -295,14 +272,7 @@ def _scaling_fitter(
             else np.eye(n_classes)[codes]
         )
         logs = np.log(np.maximum(scores, floor))
-        scaling = fit_scaling(
-            logs,
-            targets,
-            weights,
-            one_slope=one_slope,
-            with_bias=with_bias,
-            start=None if start is None else start.scaling,
-        )
+        scaling = fit_scaling(logs, targets, weights, one_slope=one_slope, with_bias=with_bias)
         return _ScaledLogs(scaling, floor)
 
     return fit
@@ -330,8 +300,45 @@ def _fit_isotonic(scores: Floats, codes: Ints, weights: Floats) -> _Rule:
 # Of two classes, a sigmoid of the log-odds is a temperature and a bias of the two logs.
 _fit_sigmoid = _scaling_fitter(one_slope=True, with_bias=True, smoothed=True)
 
-_FITTERS: dict[str, Callable[..., _Rule]] = {
-    "none": _unchanged_by,
+# Standard deviations that biases and the differences of slopes may have a priori, those of the
+# slopes relative to the common slope, and that of the common slope.
+_BIASES, _SLOPES, _COMMON_SLOPE = (0.2, 0.6), (0.03, 0.1, 0.3), 100.0
+# Decrease of the mean log-loss that is too small to matter where fits are averaged.
+_NEGLIGIBLE = 1e-9
+
+
+def _fit_drawn_together(scores: Floats, codes: Ints, weights: Floats) -> _Rule:
+    """Slopes near one another and biases near 0, unless the items say otherwise.
+
+    Differences of the slopes from a common one, and the biases, have normal priors. Fits with
+    priors of several widths are averaged by the evidence for them (Laplace's approximation of
+    the marginal likelihood). Few items thus get little more than a temperature, and many get
+    vector scaling.
+    """
+    K, floor = scores.shape[1], _floor(scores)
+    targets, mass = np.eye(K)[codes], weights / weights.sum()
+    n = 1 / (mass**2).sum()
+    one, ridge = np.ones(1), np.full(1, 1 / (n * _COMMON_SLOPE**2))
+    logs = np.log(np.maximum(scores, floor))
+    common = _LogLoss(logs, targets, mass, _tie(K, True, False), one, ridge)
+    slope = _minimise(common, np.zeros(1))
+    tie = np.hstack([_tie(K, True, False), np.eye(2 * K)])
+    identity = np.concatenate([one, np.zeros(2 * K)])
+    free, fits, evidence = identity, [], []
+    for of_biases, of_slopes in product(_BIASES, _SLOPES):
+        widths = np.repeat([_COMMON_SLOPE, of_slopes, of_biases], [1, K, K])
+        problem = _LogLoss(logs * slope, targets, mass, tie, identity, 1 / (n * widths**2))
+        free = _minimise(problem, free, _NEGLIGIBLE)
+        loss, posteriors = problem.at(free)
+        curvature = problem.derivatives(free, posteriors)[1] / problem.ridge[:, None]
+        fits.append(free)
+        evidence.append(-n * loss - np.linalg.slogdet(np.eye(len(free)) + curvature)[1] / 2)
+    slopes, biases = np.split(tie @ (softmax(evidence) @ np.array(fits)), 2)
+    return _ScaledLogs(Scaling(slope * slopes, biases), floor)
+
+
+_FITTERS: dict[str, _Fitter] = {
+    "auto": _fit_drawn_together,
     "platt": _one_vs_rest(_fit_sigmoid),
     "isotonic": _one_vs_rest(_fit_isotonic),
     "ts": _scaling_fitter(one_slope=True, with_bias=False),
@@ -340,68 +347,7 @@ _FITTERS: dict[str, Callable[..., _Rule]] = {
     "nbvs": _scaling_fitter(one_slope=False, with_bias=False),
 }
 
-# Calibrations that "auto" chooses from, those with fewer parameters first.
-_CHOICES = ("none", "ts", "nbvs", "bcts", "vs")
-_CHOICE_FOLDS = 5
-# Standard errors of its loss that a calibration with more parameters must be better by.
-_ADVANTAGE = 3.0
-# Items that there must be for each parameter of a calibration that is tried.
-_ITEMS_PER_PARAMETER = 50
-
-
-def _choose(scores: Floats, codes: Ints, weights: Floats) -> tuple[str, Any]:
-    """The calibration with the least cross-validated log-loss, or a simpler one as good.
-
-    The simplest one is chosen whose loss exceeds the least by less than three standard
-    errors: shares suffer more from a calibration that is too flexible than the loss does.
-    A single temperature is so well determined that it needs no such advantage over none.
-    Calibrations with very many parameters for the number of items are not tried.
-    """
-    folds = _folds(scores, codes)
-    K, most = scores.shape[1], len(codes) / _ITEMS_PER_PARAMETER
-    n_parameters = {"none": 0, "ts": 1, "nbvs": K, "bcts": K + 1, "vs": 2 * K}
-    parts = [(folds != fold, folds == fold) for fold in range(_CHOICE_FOLDS)]
-    if not all(rest.any() and rows.any() for rest, rows in parts):
-        return "none", None
-    losses, rules, mass = {}, {}, weights / weights.sum()
-    for name in _CHOICES:
-        if n_parameters[name] > max(most, 1):
-            continue
-        rules[name] = _FITTERS[name](scores, codes, weights)
-        losses[name] = np.empty(len(codes))
-        for rest, rows in parts:
-            rule = _FITTERS[name](scores[rest], codes[rest], weights[rest], rules[name])
-            posteriors = rule(scores[rows])[np.arange(rows.sum()), codes[rows]]
-            losses[name][rows] = -np.log(np.maximum(posteriors, _LOWEST_FLOOR))
-    means = {name: float(mass @ of_items) for name, of_items in losses.items()}
-    worse = max(_CHOICES[:2], key=means.__getitem__)
-    least = losses[min(means, key=means.__getitem__)]
-    for name, of_items in losses.items():
-        if name == worse:
-            continue
-        excess = of_items - least
-        mean = float(mass @ excess)
-        if mean <= _ADVANTAGE * np.sqrt(mass**2 @ (excess - mean) ** 2):
-            return name, rules[name]
-    raise AssertionError("the calibration with the least loss is among the choices")
-
-
-def _folds(scores: Floats, codes: Ints) -> Ints:
-    """Fold of each item: in turn along the items of a class, sorted by their scores.
-
-    Neither the order of the items nor that of the classes makes a difference.
-    """
-    folds = np.empty(len(codes), np.int64)
-    own = scores[np.arange(len(codes)), codes]
-    for code in np.unique(codes):
-        rows = np.flatnonzero(codes == code)
-        highest = scores[rows].max(axis=1)
-        order = np.lexsort((highest, own[rows]))
-        folds[rows[order]] = np.arange(len(rows)) % _CHOICE_FOLDS
-    return folds
-
-
-CALIBRATIONS: tuple[str, ...] = ("auto", *(name for name in _FITTERS if name != "none"))
+CALIBRATIONS: tuple[str, ...] = tuple(_FITTERS)
 
 
 def _floor(scores: Floats) -> float:
