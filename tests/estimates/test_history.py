@@ -64,7 +64,8 @@ def slow_posterior(readings, truth):
                         + readings.errors[m, :, k] ** 2
                     )
                     off = truth[:, k] - readings.shares[m, :, k]
-                    density[t] = np.exp(stats.norm.logpdf(off, 0, spread).sum())
+                    usual = (1 - history._ODD) * stats.norm.pdf(off, 0, spread)
+                    density[t] = np.prod(usual + history._ODD / 2)
                 joint = near * density
                 conditional[o, k] = joint / joint.sum()
                 total += np.log(joint.sum()) * (K - 1) / K
@@ -90,7 +91,7 @@ def test_chances_are_those_of_plain_sums(n_classes):
     )
     drift = Drift.learn(readings, truth, range(6))
     weights, sizes = slow_posterior(readings, truth)
-    fast_weights, fast_sizes = drift._posterior(1.0, unlike=False)
+    fast_weights, fast_sizes = drift._posterior(1.0, "unknown")
     np.testing.assert_allclose(fast_weights, weights, atol=1e-9)
     np.testing.assert_allclose(fast_sizes, sizes, atol=1e-9)
 
@@ -197,7 +198,7 @@ def test_without_groups_intervals_contain_both_readings():
 
 
 def test_without_groups_shares_lean_on_mean_posteriors_if_classes_are_hard_to_tell_apart():
-    well, method = estimated(None, share=0.9, uncertainty=0.7)
+    well, method = estimated(None, share=0.9, uncertainty=0.65)
     shares = [well.shares[1]]
     for uncertainty in (0.8, 0.9, 1.0):
         hardly, _ = estimated(None, share=0.9, uncertainty=uncertainty)
@@ -238,6 +239,46 @@ def test_disagreement_beyond_experience_makes_intervals_cautious():
     near = readings_of(truth[:1], (0.05,) * 5, 3)
     narrow = drift.estimate(stable, near, 0).interval()
     assert narrow.high[1] - narrow.low[1] < 0.3
+
+
+def test_without_groups_scores_that_tell_classes_apart_leave_less_room_for_drift():
+    widths = []
+    for uncertainty in (0.05, 0.3, 0.65):
+        ends = estimated(None, uncertainty=uncertainty)[0].interval()
+        widths.append(float((ends.high - ends.low)[1]))
+    assert widths[0] < 0.7 * widths[1] < 0.7 * widths[2]
+
+
+def test_an_odd_group_does_not_widen_the_intervals_of_all():
+    """A share that is far from all readings in one group of sixteen."""
+    truth = two_classes(16)
+    readings = readings_of(truth, (0.6, 0.6, 0.1, 0.6, 0.6))
+    widths = {}
+    for odd in (False, True):
+        moved = truth.copy()
+        if odd:
+            moved[3] = 0.99 - 0.98 * (readings.shares[2, 3] > 0.5)
+        drift = Drift.learn(readings, moved, range(16))
+        estimate, _ = estimated(drift, last=np.array([0.5, 0.5]))
+        ends = estimate.interval()
+        widths[odd] = float((ends.high - ends.low)[1])
+        assert drift.weights[2] > 0.9
+    assert widths[True] < 1.3 * widths[False]
+
+
+def test_the_method_is_followed_if_labelled_groups_and_new_items_look_like_mixtures():
+    """The mix was the same for long, and moves far now."""
+    truth = np.tile([0.6, 0.4], (12, 1))
+    readings = readings_of(truth, (0.05,) * 5)
+    moved, _ = under_shift(0.9)
+    shares = np.array([[0.6, 0.4], [0.6, 0.4], [0.3, 0.7], [0.3, 0.7], [0.1, 0.9]])[:, None]
+    far = Readings(NAMES, shares, np.full(shares.shape, 0.02), np.ones(1))
+    estimates = {}
+    for name, p_values in (("none", None), ("alike", np.full(12, 0.4)), ("not", np.zeros(12))):
+        drift = Drift.learn(readings, truth, range(12), p_values=p_values)
+        estimates[name] = drift.estimate(moved, far, 0).shares[1]
+    assert estimates["none"] == estimates["not"] < 0.75
+    assert estimates["alike"] > 0.82
 
 
 def test_draws_are_whole_items():

@@ -180,3 +180,21 @@ def test_sites_are_not_a_sequence_though_the_history_has_dates():
     analysis = hc.analyse(new, train=large, target="late", by="shop", method="SLD")
     assert analysis.history
     assert analysis.model.history.labelled == ()
+
+
+@pytest.mark.parametrize(("first", "is_sequence"), [(7, True), (3, False)])
+def test_numbers_are_a_sequence_if_the_new_ones_are_above(first, is_sequence):
+    table = deliveries().with_columns(batch=pl.col("day").str.slice(5, 2).cast(pl.Int64) + 3)
+    in_new = pl.col("batch").is_between(first + 3, first + 4)
+    analysis = hc.analyse(
+        table.filter(in_new).drop("late", "day"),
+        train=table.filter(~in_new).drop("day"),
+        target="late",
+        by="batch",
+        method="SLD",
+    )
+    readings = analysis.overall.estimate.readings
+    assert ("last share" in readings) == is_sequence
+    assert [item.name for item in analysis.groups] == sorted(
+        (str(first + 3), str(first + 4)), key=float
+    )

@@ -264,7 +264,8 @@ def _revised(
     group: Hashable,
 ) -> HistoryAccuracy:
     """Estimate of a sample from all readings."""
-    mixture, wider = drift.mixtures(readings, place, group, unlike=_is_unlike(answer))
+    p_value = None if answer.fit_test is None else answer.fit_test.p_value
+    mixture, wider = drift.mixtures(readings, place, group, p_value=p_value)
     draws = _both(scale.down(answer.draws))
     facts = {part.name: getattr(answer, part.name) for part in fields(AccuracyEstimate)}
     facts["value"] = float(scale.up(mixture.median(draws, answer.n_items)[1]))

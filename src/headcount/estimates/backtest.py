@@ -30,6 +30,7 @@ from headcount.estimates.history import (
     History,
     HistoryEstimate,
     Readings,
+    chance_of_method,
     read_samples,
     remaining_uncertainty,
 )
@@ -175,7 +176,12 @@ def run_backtest(groups: LabelledGroups[Fitted], *, random_state: int = 0) -> Ba
     under_shift = [estimate for piece in pieces for estimate in piece.under_shift]
     truth = groups.shares(tested)
     names = tuple(groups.names[group] for group in tested)
-    drift = Drift.learn(readings, truth, names)
+    past = np.bincount(groups.codes, minlength=len(groups.classes)) / len(groups.codes)
+    uncertainty, p_values = pieces[-1].uncertainty, None
+    if chance_of_method(uncertainty, past) == 1:
+        tests = [under_shift[place].fit_test for place in order]
+        p_values = np.array([np.nan if test is None else test.p_value for test in tests])
+    drift = Drift.learn(readings, truth, names, p_values=p_values)
     by_name = {}
     for place, name in enumerate(names):
         # A sequence is estimated from what was known then, other groups from all others.
@@ -183,14 +189,8 @@ def run_backtest(groups: LabelledGroups[Fitted], *, random_state: int = 0) -> Ba
         estimate = under_shift[order[place]]
         by_name[name] = drift.only(list(others)).estimate(estimate, readings, place)
     shares = groups.shares(groups.large())
-    past = np.bincount(groups.codes, minlength=len(groups.classes)) / len(groups.codes)
-    history = History(
-        drift,
-        past,
-        shares[-1] if groups.ordered else None,
-        pieces[-1].uncertainty,
-        groups.names,
-    )
+    last = shares[-1] if groups.ordered else None
+    history = History(drift, past, last, uncertainty, groups.names)
     return Backtest(groups.classes, truth, Estimates(by_name), history, groups.ordered)
 
 

@@ -8,10 +8,10 @@ known shares, estimated by models that have not seen them.
 
 The log odds of the true shares of a group differ from those of a reading by a drift, which is
 normal with mean zero. Its standard deviation is unknown: each class has one, near one that the
-classes share. Labelled groups update both, and the chance of each reading, by Bayes' rule. A
-new group is estimated by the mixture of all readings (Bayesian model averaging: Hoeting et
-al., Statistical Science 14, 1999). Priors are those that held on real dated datasets
-(benchmarks/dated.py).
+classes share. One group in twenty is odd, whatever the reading. Labelled groups update the
+drifts, and the chance of each reading, by Bayes' rule. A new group is estimated by the mixture
+of all readings (Bayesian model averaging: Hoeting et al., Statistical Science 14, 1999). Priors
+are those that held on real dated datasets (benchmarks/dated.py).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -64,19 +65,31 @@ _BETWEEN_CLASSES = 0.5
 # least. Errors of prior-shift estimates grow as the classes are hard to tell apart, whatever
 # drifts: on 44 columns of groups of real data (benchmarks/dated.py), those of mean posteriors
 # are a third of them, and two thirds for items with the mixes of these groups and no drift.
-_TOLD_APART, _HARDLY, _LEAST_CHANCE = 0.7, 0.95, 0.1
+# Below it, scores leave less room for drift and for the shares of the past.
+_TOLD_APART, _HARDLY, _LEAST_CHANCE = 0.65, 0.95, 0.1
 # Correlation between the drift of the labelled and of the new items of a group.
 _LASTING = 0.9
 # Growth of the variance of the drift with each further group after the last labelled one.
 _GROWTH = 0.2
+# Chance that a group is odd: a share of a labelled one may be anything, and labelled groups say
+# nothing about a new one.
+_ODD = 0.05
 # Where readings disagree more than this many times as much as in labelled groups, these say
 # little about which of them holds: for shares, and for intervals, which are more cautious. A
 # disagreement that counts, in log odds.
-_REACH, _REACH_OF_INTERVALS, _DISAGREEMENT = 5.0, 1.5, 0.15
+_REACH, _REACH_OF_INTERVALS, _DISAGREEMENT = 5.0, 1.2, 0.15
+# Where labelled groups and the new items look like mixtures of classes that are told apart, the
+# method is likelier right by this factor. Labelled groups say less about larger changes then.
+_ALIKE, _REACH_IF_ALIKE, _MOST_UNLIKE = 5.0, 2.0, 1 / 3
 # Shares below are as uncertain as this one, relative to their distance from 0 or 1.
 _LEAST_SHARE = 0.01
 _TINY = 1e-5
 _N_DRAWS = 1000
+
+Looks = Literal["alike", "unlike", "unknown"]
+"""Whether new items look like a mixture of the labelled classes, as labelled groups do."""
+Posterior = Callable[[float, Looks], tuple[Floats, Floats]]
+"""Chances of the readings and of the sizes of drifts, given trust in labelled groups."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,13 +223,15 @@ def remaining_uncertainty(posteriors: Floats, codes: Ints) -> Floats:
     return np.asarray(np.clip(1 - (away * labels).sum(axis=0) ** 2 / both, 0.01, 1.0))
 
 
-def chance_of_method(uncertainty: Floats, shares: Floats) -> float:
-    """Chance that a method is right, relative to that where classes are told apart.
+def unexplained_variance(uncertainty: Floats, shares: Floats) -> float:
+    """Mean uncertainty given the posteriors, of classes with some shares in the past."""
+    return float(np.average(uncertainty, weights=shares * (1 - shares)))
 
-    `uncertainty` is that remaining given the posteriors, `shares` are those of the past.
-    """
-    left = np.average(uncertainty, weights=shares * (1 - shares))
-    return float(np.clip((_HARDLY - left) / (_HARDLY - _TOLD_APART), _LEAST_CHANCE, 1.0))
+
+def chance_of_method(uncertainty: Floats, shares: Floats) -> float:
+    """Chance that a method is right, relative to that where classes are told apart."""
+    unexplained = unexplained_variance(uncertainty, shares)
+    return float(np.clip((_HARDLY - unexplained) / (_HARDLY - _TOLD_APART), _LEAST_CHANCE, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,6 +242,9 @@ class Drift:
     are logarithms by reading, drift, group and class, (M, T, G, K), `disagreements` those
     between readings, (2, G), `residuals` the drift of each group and `noise` its variance by
     chance, (M, G, K). `in_method` is a factor of the chance that the method is right.
+    `p_values` are those of the assumption test of each group, none if classes are hardly told
+    apart, as it finds little then. `in_past` is a factor of the chance that shares are those of
+    the past.
 
     >>> import numpy as np
     >>> shares = np.array([[[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]],
@@ -246,6 +264,8 @@ class Drift:
     residuals: Floats
     noise: Floats
     in_method: float = 1.0
+    p_values: Floats | None = None
+    in_past: float = 1.0
 
     @classmethod
     def learn(
@@ -254,29 +274,36 @@ class Drift:
         truth: Floats,
         groups: Sequence[Hashable],
         in_method: float = 1.0,
+        p_values: Floats | None = None,
     ) -> Drift:
         """Drift of readings of labelled groups with known shares, (G, K)."""
         slopes, away = readings.slopes, truth - readings.shares
         drift = _DRIFTS[:, None, None] * slopes[:, None] * np.sqrt(readings.growth)[:, None]
         variance = drift**2 + readings.errors[:, None] ** 2
-        likelihoods = -0.5 * (away[:, None] ** 2 / variance + np.log(2 * np.pi * variance))
+        usual = -0.5 * (away[:, None] ** 2 / variance + np.log(2 * np.pi * variance))
         return cls(
             readings.names,
             _lognormal(_MEDIAN, _SPREAD),
-            likelihoods,
+            # A share that may be anything is up to 1 away in either direction.
+            np.logaddexp(np.log(1 - _ODD) + usual, np.log(_ODD / 2)),
             readings.disagreements,
             tuple(groups),
             away / slopes,
             (readings.errors / slopes) ** 2,
             in_method,
+            p_values,
         )
 
     @classmethod
-    def usual(cls, readings: Readings, in_method: float = 1.0) -> Drift:
-        """Drift that is usual, where no groups are labelled."""
+    def usual(cls, readings: Readings, in_method: float = 1.0, room: float = 1.0) -> Drift:
+        """Drift that is usual, where no groups are labelled.
+
+        `room` is a factor of its variance and of the chance of the shares of the past.
+        """
         no_truth = np.empty((0, readings.shares.shape[2]))
         nothing = cls.learn(readings.of([]), no_truth, (), in_method)
-        return replace(nothing, sizes=_lognormal(_MEDIAN_ALONE, _SPREAD_ALONE))
+        sizes = _lognormal(_MEDIAN_ALONE * np.sqrt(room), _SPREAD_ALONE)
+        return replace(nothing, sizes=sizes, in_past=room)
 
     def only(self, places: Sequence[int] | Ints) -> Drift:
         """What some of the labelled groups show."""
@@ -288,12 +315,26 @@ class Drift:
             groups=tuple(self.groups[place] for place in chosen),
             residuals=self.residuals[:, chosen],
             noise=self.noise[:, chosen],
+            p_values=None if self.p_values is None else self.p_values[chosen],
         )
 
     @property
     def weights(self) -> Floats:
         """Chance of each reading, given the labelled groups."""
-        return self._posterior(1.0, unlike=False)[0]
+        return self._posterior(1.0, "alike" if self._are_alike else "unknown")[0]
+
+    @cached_property
+    def _are_alike(self) -> bool:
+        """True if labelled groups look like mixtures of the classes, which are told apart."""
+        p_values = np.empty(0) if self.p_values is None else self.p_values
+        enough = len(p_values) > 1 and not np.isnan(p_values).any()
+        return enough and bool((p_values < BROKEN_LEVEL).mean() < _MOST_UNLIKE)
+
+    def _looks(self, p_value: float | None) -> Looks:
+        """What new items look like, by the p-value of the assumption test."""
+        if p_value is not None and p_value < BROKEN_LEVEL:
+            return "unlike"
+        return "unknown" if p_value is None or not self._are_alike else "alike"
 
     def _trust(self, disagreements: Floats, reach: float) -> float:
         """Weight of what labelled groups show, where readings disagree by so much."""
@@ -303,11 +344,8 @@ class Drift:
         ratio = float((disagreements / usual).max())
         return round(min(1.0, reach**2 / max(ratio, _TINY)), 2)
 
-    def _posterior(self, trust: float, *, unlike: bool) -> tuple[Floats, Floats]:
-        """Chances of the readings, (M,), and of drifts by reading and class, (M, T, K).
-
-        `unlike` is True if the new items do not look like a mixture of the labelled classes.
-        """
+    def _posterior(self, trust: float, looks: Looks) -> tuple[Floats, Floats]:
+        """Chances of the readings, (M,), and of drifts by reading and class, (M, T, K)."""
         K = self.likelihoods.shape[3]
         near = _near_one_another()
         log = trust * self.likelihoods.sum(axis=2)
@@ -317,8 +355,8 @@ class Drift:
         of_class = np.einsum("ct,mtk->mck", near, relative)
         # The shares of K classes are K - 1 numbers.
         of_common = (np.log(of_class) + highest).sum(axis=2) * (K - 1) / K
-        alone = self._chances(_ALONE_UNLIKE if unlike else _ALONE)
-        before = self._chances(_BEFORE)
+        alone = self._chances(_ALONE_UNLIKE if looks == "unlike" else _ALONE, looks)
+        before = self._chances(_BEFORE, looks)
         log_chances = trust * np.log(before) + (1 - trust) * np.log(alone)
         joint = log_chances[:, None] + np.log(self.sizes) + of_common
         joint -= joint.max()
@@ -328,10 +366,12 @@ class Drift:
         sizes = np.einsum("mck,ct->mtk", common[..., None] / of_class, near) * relative
         return weights / weights.sum(), sizes
 
-    def _chances(self, preference: Mapping[str, float]) -> Floats:
+    def _chances(self, preference: Mapping[str, float], looks: Looks) -> Floats:
         """Chances of the readings, given their preference for shares."""
         values = np.array([preference[name] for name in self.names])
-        values[self.names.index(PRIOR_SHIFT)] *= self.in_method
+        factor = _ALIKE if looks == "alike" else 1.0
+        values[self.names.index(PRIOR_SHIFT)] *= self.in_method * factor
+        values[self.names.index(PAST)] *= self.in_past
         return np.asarray(values / values.sum())
 
     def estimates(
@@ -341,7 +381,7 @@ class Drift:
         # The same for most samples.
         posterior = cache(self._posterior)
         return [
-            self.estimate(estimate, readings, place, groups[place], posterior)
+            self.estimate(estimate, readings, place, groups[place], posterior=posterior)
             for place, estimate in enumerate(under_shift)
         ]
 
@@ -351,15 +391,22 @@ class Drift:
         readings: Readings,
         place: int,
         group: Hashable = None,
-        posterior: Callable[..., tuple[Floats, Floats]] | None = None,
+        *,
+        posterior: Posterior | None = None,
+        leaning: Posterior | None = None,
+        follow: bool = False,
     ) -> HistoryEstimate:
         """Estimate of a sample from all readings; `group` names one that may have labels.
 
-        `posterior` is `_posterior`, if its results are kept.
+        `posterior` is `_posterior`, if its results are kept, and `leaning` that for shares, if
+        it is another one. `follow` is True if shares are those of the method.
         """
         mixture, wider = self.mixtures(
-            readings, place, group, unlike=_is_unlike(under_shift), posterior=posterior
+            readings, place, group, p_value=_p_value(under_shift), posterior=posterior
         )
+        if leaning is not None:
+            weights, sizes = leaning(0.0, self._looks(_p_value(under_shift)))
+            mixture = replace(mixture, weights=weights, sizes=sizes)
         n_items = under_shift.n_items
         warnings = under_shift.warnings
         if self.groups:
@@ -368,7 +415,9 @@ class Drift:
         return HistoryEstimate(
             method=under_shift.method,
             classes=under_shift.classes,
-            shares=mixture.median(under_shift.posterior.draws, n_items),
+            shares=under_shift.shares
+            if follow
+            else mixture.median(under_shift.posterior.draws, n_items),
             raw=under_shift.raw,
             n_items=under_shift.n_items,
             estimand=under_shift.estimand,
@@ -391,13 +440,18 @@ class Drift:
         place: int,
         group: Hashable = None,
         *,
-        unlike: bool,
-        posterior: Callable[..., tuple[Floats, Floats]] | None = None,
+        p_value: float | None,
+        posterior: Posterior | None = None,
     ) -> tuple[Mixture, Mixture]:
-        """Distributions of the shares of a sample: for shares, and for wider intervals."""
+        """Distributions of the shares of a sample: for shares, and for wider intervals.
+
+        `p_value` is that of the assumption test, None if there is none.
+        """
         posterior = self._posterior if posterior is None else posterior
         shares, disagreements = readings.shares[:, place], readings.disagreements[:, place]
-        weights, sizes = posterior(self._trust(disagreements, _REACH), unlike=unlike)
+        looks = self._looks(p_value)
+        reach = _REACH_IF_ALIKE if looks == "alike" else _REACH
+        weights, sizes = posterior(self._trust(disagreements, reach), looks)
         mixture = Mixture(
             weights,
             sizes,
@@ -406,9 +460,9 @@ class Drift:
             *self._effects(group, shares.shape[1], float(readings.growth[place])),
             self.names.index(PRIOR_SHIFT),
         )
-        cautious = self._trust(disagreements, _REACH_OF_INTERVALS)
-        weights_of_draws, sizes_of_draws = posterior(cautious, unlike=unlike)
-        return mixture, replace(mixture, weights=weights_of_draws, sizes=sizes_of_draws)
+        usual = posterior(self._trust(disagreements, _REACH_OF_INTERVALS), looks)
+        weights, sizes = _mixed(usual, posterior(0.0, looks))
+        return mixture, replace(mixture, weights=weights, sizes=sizes)
 
     def _effects(self, group: Hashable, n_classes: int, growth: float) -> tuple[Floats, Floats]:
         """Expected effect on log odds and its variance, by reading and drift, (M, T, K)."""
@@ -422,9 +476,20 @@ class Drift:
         return residuals * lasting, variance * (1 - _LASTING * lasting)
 
 
-def _is_unlike(estimate: Estimate) -> bool:
-    """True if items do not look like a mixture of the labelled classes."""
-    return estimate.fit_test is not None and estimate.fit_test.p_value < BROKEN_LEVEL
+def _mixed(usual: tuple[Floats, Floats], odd: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Chances of readings and drifts of a new group that may be odd."""
+    by_reading = ((1 - _ODD) * usual[0], _ODD * odd[0])
+    weights = by_reading[0] + by_reading[1]
+    sizes = sum(
+        chances[:, None, None] * sizes
+        for chances, (_, sizes) in zip(by_reading, (usual, odd), strict=True)
+    )
+    return weights, np.asarray(sizes / np.maximum(weights, _TINY**2)[:, None, None])
+
+
+def _p_value(estimate: Estimate) -> float | None:
+    """p-value of the assumption test, if there is one."""
+    return None if estimate.fit_test is None else estimate.fit_test.p_value
 
 
 def _lognormal(median: float, spread: float) -> Floats:
@@ -538,25 +603,34 @@ class History:
         )
         if self.drift is not None:
             return self.drift.estimates(under_shift, readings, groups)
-        in_method = 1.0
+        return self._usual_estimates(under_shift, readings, groups)
+
+    def _usual_estimates(
+        self, under_shift: Sequence[Estimate], readings: Readings, groups: Sequence[Hashable]
+    ) -> list[HistoryEstimate]:
+        """Estimates with the drift that is usual.
+
+        Where nothing speaks against the assumption, shares follow it, intervals do not.
+        """
+        in_method = room = 1.0
         if POSTERIORS in readings.names:
             in_method = chance_of_method(self.uncertainty, self.past)
-        estimates = Drift.usual(readings).estimates(under_shift, readings, groups)
-        if in_method == 1:
-            # Where nothing speaks against the assumption, shares follow it, intervals do not.
-            followed = [
-                replace(estimate, shares=estimate.under_shift.shares) for estimate in estimates
-            ]
-        else:
-            cautious = Drift.usual(readings, in_method).estimates(under_shift, readings, groups)
-            followed = [
-                replace(estimate, posterior=wider.posterior)
-                for estimate, wider in zip(cautious, estimates, strict=True)
-            ]
-        return [
-            estimate if _is_unlike(estimate) else other
-            for estimate, other in zip(estimates, followed, strict=True)
-        ]
+            room = min(1.0, unexplained_variance(self.uncertainty, self.past) / _TOLD_APART)
+        unlike, usual = Drift.usual(readings), Drift.usual(readings, room=room)
+        of_unlike, of_usual = cache(unlike._posterior), cache(usual._posterior)
+        leaning = cache(Drift.usual(readings, in_method, room)._posterior)
+        estimates = []
+        for place, (estimate, group) in enumerate(zip(under_shift, groups, strict=True)):
+            sample = (estimate, readings, place, group)
+            p_value = _p_value(estimate)
+            if p_value is not None and p_value < BROKEN_LEVEL:
+                estimates.append(unlike.estimate(*sample, posterior=of_unlike))
+            else:
+                revised = usual.estimate(
+                    *sample, posterior=of_usual, leaning=leaning, follow=in_method == 1
+                )
+                estimates.append(revised)
+        return estimates
 
     def steps(self, names: Sequence[Hashable]) -> Floats:
         """Distance of all new groups of a sequence from the last labelled one, in order.

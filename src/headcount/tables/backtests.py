@@ -89,11 +89,12 @@ def find_groups(labelled: LabelledItems, options: Options) -> GroupColumn | None
     table, column = labelled.table, options.column
     if column is not None and column in table.columns:
         try:
-            return GroupColumn.of(
+            groups = GroupColumn.of(
                 table.read([column])[column], str(options.by), table.name, options.date_order
             )
         except HeadcountError:
             return None  # of another form than in the new table
+        return replace(groups, ordered=groups.ordered or options.are_later(groups.names))
     return _periods(labelled, options)
 
 

@@ -784,7 +784,7 @@ def _is_sequence(names: Array) -> bool:
 
 @dataclass(frozen=True)
 class Options:
-    """Choices of a caller besides the model; `column` is the one of the groups.
+    """Choices of a caller besides the model; `column` of the `new` table has the groups.
 
     Several columns of `by` are joined to one, of which `parts` are the names. Periods among
     them are made of the columns `made_of`.
@@ -802,6 +802,7 @@ class Options:
     column: str | None = None
     parts: tuple[str, ...] = ()
     made_of: tuple[str, ...] = ()
+    new: TableFile | None = None
 
     def __post_init__(self) -> None:
         check_fraction("`level`", self.level)
@@ -846,8 +847,19 @@ class Options:
                 table.require([name], f"which `{option}` names")
         if self.parts:
             table.require(self.parts, "which `by` names")
-            return replace(self, column=self.by, made_of=table.made_of)
-        return replace(self, column=group_column(table, self.by, self.date_column))
+            return replace(self, column=self.by, made_of=table.made_of, new=table)
+        column = group_column(table, self.by, self.date_column)
+        return replace(self, column=column, new=table)
+
+    def are_later(self, labelled: Sequence[str]) -> bool:
+        """True if groups are numbers, and all of the new table are above the labelled ones."""
+        if self.new is None or self.column != self.by or not labelled:
+            return False
+        names = _texts(self.new.read([str(self.column)])[str(self.column)]).drop_nulls()
+        later = names.unique().to_list()
+        if not all(map(_NUMBER.fullmatch, [*labelled, *later])):
+            return False
+        return min(map(float, later), default=-np.inf) > max(map(float, labelled))
 
     @property
     def of_time(self) -> bool:
