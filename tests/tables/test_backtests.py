@@ -198,3 +198,48 @@ def test_numbers_are_a_sequence_if_the_new_ones_are_above(first, is_sequence):
     assert [item.name for item in analysis.groups] == sorted(
         (str(first + 3), str(first + 4)), key=float
     )
+
+
+def _single_month(table):
+    return table.filter(pl.col("day") < "2024-02")
+
+
+def _one_class_a_month(table):
+    return table.with_columns(late=pl.col("day").str.slice(5, 2).cast(int) % 2 == 0)
+
+
+def _future_dates(table):
+    far = pl.when(pl.int_range(pl.len()) < 30).then(pl.lit("2031-05-01"))
+    return table.with_columns(day=far.otherwise("day"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "by", "basis", "note"),
+    [
+        (_single_month, "month", "no history", "there is one: choose finer groups"),
+        (_one_class_a_month, "month", "history", None),
+        (_future_dates, "month", "history", "2 months are before the last labelled one, 2031"),
+        (lambda table: table.drop("day"), "site", "no history", "there is one: choose finer"),
+        (lambda table: table.drop("day"), "tiny", "no history", "there are none: choose"),
+    ],
+)  # fmt: skip
+def test_labelled_groups_that_say_little(changed, by, basis, note, tmp_path, capsys):
+    table = deliveries(1600).with_columns(site=pl.lit("x"), tiny=pl.int_range(pl.len()) // 5)
+    old = changed(table.filter(pl.col("day") < "2024-07"))
+    new = table.filter(pl.col("day") >= "2024-07")
+    new = new.select(name for name in old.columns if name != "late")
+    analysis = hc.analyse(new, train=old, target="late", by=by, method="SLD")
+    assert analysis.overall.estimate.basis.startswith(basis)
+    assert note is None or note in " ".join(analysis.notes)
+    old.write_csv(tmp_path / "old.csv")
+    new.write_csv(tmp_path / "new.csv")
+    command = ["estimate", str(tmp_path / "new.csv"), "--train", str(tmp_path / "old.csv")]
+    assert execute([*command, "--target", "late", "--by", by, "--method", "SLD"]) == 0
+    assert note is None or note in " ".join(capsys.readouterr().out.split())
+
+
+def test_dates_are_used_if_by_names_a_single_group():
+    table = deliveries(1600).with_columns(site=pl.lit("x"))
+    old, new = table.filter(pl.col("day") < "2024-07"), table.filter(pl.col("day") >= "2024-07")
+    analysis = hc.analyse(new.drop("late"), train=old, target="late", by="site", method="SLD")
+    assert analysis.history.startswith("On 3 labelled months")

@@ -105,7 +105,7 @@ class LabelledGroups(Generic[AnyFitted]):
             raise TooFewGroupsError(
                 f"A backtest needs two labelled groups with at least {FEWEST_ITEMS} items "
                 f"each, and there {'is one' if len(large) == 1 else 'are none'}: choose "
-                "coarser groups."
+                f"{'finer' if len(self.names) == 1 else 'coarser'} groups."
             )
         return large
 

@@ -49,7 +49,7 @@ from headcount.report.page import (
     warnings_section,
 )
 from headcount.tables.analysis import Result
-from headcount.tables.backtests import find_groups, no_groups
+from headcount.tables.backtests import find_groups, no_groups, without_history
 from headcount.tables.pages import (
     ADVICE,
     MANY_CLASSES,
@@ -413,7 +413,7 @@ def _learn_history(
             reason = str(error)
     if history == "yes" and predictor.fitted_.past is None:
         raise no_groups(training, reason)
-    return reason
+    return without_history(reason)
 
 
 def _predictor(method: str, metric: str, random_state: int) -> Predictor:

@@ -16,6 +16,7 @@ from headcount._support.text import Cell, Table, percent
 from headcount.errors import HeadcountError
 from headcount.estimates.backtest import (
     COMBINED,
+    FEWEST_ITEMS,
     Backtest,
     TooFewGroupsError,
     run_backtest,
@@ -94,6 +95,8 @@ def find_groups(labelled: LabelledItems, options: Options) -> GroupColumn | None
             )
         except HeadcountError:
             return None  # of another form than in the new table
+        if groups.n_large(FEWEST_ITEMS) < 2 and not options.of_time:
+            return _periods(labelled, options) or groups
         return replace(groups, ordered=groups.ordered or options.are_later(groups.names))
     return _periods(labelled, options)
 
@@ -180,7 +183,10 @@ def with_history(
 def learn_history(
     model: TableModel | ScoreModel, training: LabelledItems, options: Options, history: str
 ) -> tuple[TableModel | ScoreModel, str]:
-    """The model with what held in labelled groups, or with the drift that is usual; a note."""
+    """The model with what held in labelled groups, or with the drift that is usual; a note.
+
+    The only dates are used if `by` does not name two groups that are large enough.
+    """
     if history == "no" or not has_history(model):
         return model, ""
     groups, reason = find_groups(training, options), ""
@@ -192,7 +198,12 @@ def learn_history(
             reason = str(error)
     if history == "yes":
         raise no_groups(training, reason)
-    return with_history(model, usual_drift(model), ""), reason
+    return with_history(model, usual_drift(model), ""), without_history(reason)
+
+
+def without_history(reason: str) -> str:
+    """Note that labelled groups are not used; empty if there are none."""
+    return f"The past does not show how much is usual. {reason}" if reason else ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
