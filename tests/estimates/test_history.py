@@ -205,9 +205,11 @@ def test_without_groups_shares_lean_on_mean_posteriors_if_classes_are_hard_to_te
         shares.append(hardly.shares[1])
         for end in ("low", "high"):
             ends = getattr(hardly.interval(), end), getattr(well.interval(), end)
-            np.testing.assert_allclose(*ends, atol=1e-3)
+            # Numbers of items with the errors of mean posteriors differ.
+            np.testing.assert_allclose(*ends, atol=0.01)
     posteriors = hardly.readings[POSTERIORS][1]
-    assert shares[-1] <= shares[-2] < shares[1] < shares[0] == method.shares[1]
+    one_item = 1.01 / method.n_items  # shares are medians of draws of whole items
+    assert shares[-1] - one_item <= shares[-2] < shares[1] < shares[0] == method.shares[1]
     assert abs(shares[-1] - posteriors) < 0.1 * abs(shares[0] - posteriors)
 
 

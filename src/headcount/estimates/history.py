@@ -407,7 +407,15 @@ class Drift:
         if leaning is not None:
             weights, sizes = leaning(0.0, self._looks(_p_value(under_shift)))
             mixture = replace(mixture, weights=weights, sizes=sizes)
-        n_items = under_shift.n_items
+        draws = RepeatedPosterior(
+            lambda: wider.posterior(under_shift.posterior.draws, under_shift.n_items)
+        )
+        if follow:
+            shares = under_shift.shares
+        elif mixture is wider:
+            shares = median_shares(draws.draws)
+        else:
+            shares = mixture.median(under_shift.posterior.draws, under_shift.n_items)
         warnings = under_shift.warnings
         if self.groups:
             # Those about the assumption, which the estimate does not need, are left out.
@@ -415,15 +423,11 @@ class Drift:
         return HistoryEstimate(
             method=under_shift.method,
             classes=under_shift.classes,
-            shares=under_shift.shares
-            if follow
-            else mixture.median(under_shift.posterior.draws, n_items),
+            shares=shares,
             raw=under_shift.raw,
             n_items=under_shift.n_items,
             estimand=under_shift.estimand,
-            posterior=RepeatedPosterior(
-                lambda: wider.posterior(under_shift.posterior.draws, n_items)
-            ),
+            posterior=draws,
             fit_test=under_shift.fit_test,
             warnings=warnings,
             n_effective=under_shift.n_effective,
@@ -443,7 +447,7 @@ class Drift:
         p_value: float | None,
         posterior: Posterior | None = None,
     ) -> tuple[Mixture, Mixture]:
-        """Distributions of the shares of a sample: for shares, and for wider intervals.
+        """Distributions of the shares of a sample: for shares, and for intervals if wider.
 
         `p_value` is that of the assumption test, None if there is none.
         """
@@ -451,18 +455,20 @@ class Drift:
         shares, disagreements = readings.shares[:, place], readings.disagreements[:, place]
         looks = self._looks(p_value)
         reach = _REACH_IF_ALIKE if looks == "alike" else _REACH
-        weights, sizes = posterior(self._trust(disagreements, reach), looks)
-        mixture = Mixture(
-            weights,
-            sizes,
+        trust = self._trust(disagreements, reach)
+        cautious = self._trust(disagreements, _REACH_OF_INTERVALS)
+        usual = posterior(cautious, looks)
+        wider = Mixture(
+            *_mixed(usual, posterior(0.0, looks)),
             np.log(np.maximum(shares, _TINY)),
             readings.counted_items[:, place],
             *self._effects(group, shares.shape[1], float(readings.growth[place])),
             self.names.index(PRIOR_SHIFT),
         )
-        usual = posterior(self._trust(disagreements, _REACH_OF_INTERVALS), looks)
-        weights, sizes = _mixed(usual, posterior(0.0, looks))
-        return mixture, replace(mixture, weights=weights, sizes=sizes)
+        if trust == cautious:
+            return wider, wider
+        weights, sizes = posterior(trust, looks)
+        return replace(wider, weights=weights, sizes=sizes), wider
 
     def _effects(self, group: Hashable, n_classes: int, growth: float) -> tuple[Floats, Floats]:
         """Expected effect on log odds and its variance, by reading and drift, (M, T, K)."""
@@ -530,11 +536,7 @@ class Mixture:
 
     def median(self, under_shift: Floats, n_items: int) -> Floats:
         """Medians of the shares, which have the least absolute error, with the sum 1."""
-        draws = self.posterior(under_shift, n_items).draws
-        median = np.median(draws, axis=0)
-        # Of very many classes, each may be absent from half of the draws.
-        shares = median if median.sum() > 0 else draws.mean(axis=0)
-        return np.asarray(shares / shares.sum())
+        return median_shares(self.posterior(under_shift, n_items).draws)
 
     def posterior(self, under_shift: Floats, n_items: int) -> SharePosterior:
         """Draws of the realised shares, the same ones each time.
@@ -565,7 +567,12 @@ class Mixture:
         logs += spread * rng.standard_normal(logs.shape)
         shares = _softmax(logs)
         # A rare class may have no item, which normal errors of the log odds would exclude.
-        counted = rng.binomial(self.sizes_of_samples[m], shares) / self.sizes_of_samples[m]
+        n = self.sizes_of_samples[m]
+        if K == 2:
+            counted = rng.binomial(n[:, 0], shares[:, 0]) / n[:, 0]
+            counted = np.column_stack([counted, 1 - counted])
+        else:
+            counted = rng.binomial(n, shares) / n
         empty = counted.sum(axis=1, keepdims=True) == 0
         shares = np.where(by_method[:, None] | empty, shares, counted)
         draws = _whole_items(shares / shares.sum(axis=1, keepdims=True), n_items)
@@ -651,6 +658,14 @@ def group_steps(names: Sequence[Hashable], labelled: Sequence[Hashable]) -> Floa
     place: dict[Hashable, float] = {name: float(step) for step, name in enumerate(new, 1)}
     place[None] = (len(new) + 1) / 2
     return np.array([place.get(name, 1.0) for name in names])
+
+
+def median_shares(draws: Floats) -> Floats:
+    """Medians of the shares, with the sum 1."""
+    median = np.median(draws, axis=0)
+    # Of very many classes, each may be absent from half of the draws.
+    shares = median if median.sum() > 0 else draws.mean(axis=0)
+    return np.asarray(shares / shares.sum())
 
 
 def _softmax(logs: Floats) -> Floats:
