@@ -734,3 +734,71 @@ def test_a_reference_of_scores_takes_dates(tmp_path):
         hc.Monitor.create(
             tmp_path / "other", reference, target="label", by="day", dates=["2024-01-01"]
         )
+
+
+@pytest.mark.parametrize("labels", ["complete", "random"])
+def test_labels_of_chunks_show_later_ones_which_reading_holds(tmp_path, labels):
+    """Mean posteriors are right here, and a reference without dates does not say so."""
+    levels = np.random.default_rng(1).normal(0, 0.7, 30)
+    reference = drifting(0, np.zeros(10)).drop("day")
+    new = drifting(0, levels, seed=1).with_row_index("id")
+    shown = new.filter(pl.col("id") % 2 == 0) if labels == "random" else new
+    monitor = hc.Monitor.create(
+        tmp_path / "watch", reference, target="label", by="day", key="id", labels=labels
+    )
+    coverage = {}
+    for n_labelled in (0, 15):
+        monitor.update(
+            new.drop("label") if n_labelled == 0 else None,
+            shown.filter(pl.col("day") < str(date(2015, 1, 1 + n_labelled))).select(
+                "id", "label"
+            )
+            if n_labelled
+            else None,
+        )
+        frame = monitor.to_frame()[15:]
+        truth = new.group_by("day").agg((pl.col("label") == "fraud").mean().alias("share"))
+        truth = truth.sort("day")["share"][15:]
+        inside = (frame["low fraud"] <= truth) & (truth <= frame["high fraud"])
+        coverage[n_labelled] = inside.mean()
+        errors = (frame["share fraud"] - truth).abs().mean()
+    assert coverage[15] >= 0.9 > coverage[0]
+    assert errors < 0.05
+
+
+def test_labels_count_for_later_chunks_whenever_they_arrive(tmp_path):
+    levels = np.random.default_rng(1).normal(0, 0.7, 14)
+    reference = drifting(0, np.zeros(10)).drop("day")
+    new = drifting(0, levels, seed=1).with_row_index("id")
+    settings = {"target": "label", "by": "day", "key": "id"}
+    late = hc.Monitor.create(tmp_path / "late", reference, **settings)
+    days = new["day"].unique(maintain_order=True).to_list()
+    at_the_time = []
+    for number, day in enumerate(days):
+        arrived = new.filter(pl.col("day") == days[number - 3]) if number >= 3 else None
+        labels = None if arrived is None else arrived.select("id", "label")
+        late.update(new.filter(pl.col("day") == day).drop("label"), labels)
+        at_the_time.append(late.to_frame()["share fraud"][-1])
+    at_once = hc.Monitor.create(tmp_path / "once", reference, **settings)
+    labelled = pl.when(pl.col("day") < days[-3]).then("label")
+    at_once.update(new.with_columns(label=labelled))
+    assert_frame_equal(late.to_frame(), at_once.to_frame())
+    # Chunks whose predecessors had no labels then are revised, the last one is not.
+    final = late.to_frame()["share fraud"].to_list()
+    assert final[-1] == at_the_time[-1]
+    assert final[5] != at_the_time[5]
+
+
+def test_labels_that_may_be_missing_do_not_count_for_later_chunks(tmp_path):
+    levels = np.random.default_rng(1).normal(0, 0.7, 8)
+    reference, new = drifting(0, np.zeros(10)).drop("day"), drifting(0, levels, seed=1)
+    shares = {}
+    for maturity in (0, 20):
+        monitor = hc.Monitor.create(
+            tmp_path / str(maturity), reference, target="label", by="day", maturity=maturity
+        )
+        monitor.update(new)
+        shares[maturity] = monitor.to_frame()["share fraud"].to_list()
+    unlabelled = hc.Monitor.create(tmp_path / "none", reference, target="label", by="day")
+    unlabelled.update(new.drop("label"))
+    assert shares[20] == unlabelled.to_frame()["share fraud"].to_list() != shares[0]

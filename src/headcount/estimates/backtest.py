@@ -194,6 +194,15 @@ def run_backtest(groups: LabelledGroups[Fitted], *, random_state: int = 0) -> Ba
     return Backtest(groups.classes, truth, Estimates(by_name), history, groups.ordered)
 
 
+def usual_history(fitted: Fitted) -> History:
+    """Drift that is usual, for labelled items without groups."""
+    training = fitted.tested if fitted.scorer is None else fitted.evidence_training("items")
+    uncertainty = np.ones(len(fitted.classes))
+    if training is not None:
+        uncertainty = remaining_uncertainty(np.asarray(training.items), training.codes)
+    return History(None, fitted.prior, None, uncertainty)
+
+
 @dataclass(frozen=True, eq=False)
 class _Answered:
     """Readings of the groups of one round."""

@@ -318,6 +318,21 @@ class Drift:
             p_values=None if self.p_values is None else self.p_values[chosen],
         )
 
+    def with_groups(self, later: Drift) -> Drift:
+        """What these and further labelled groups show."""
+        p_values = None
+        if self.p_values is not None and later.p_values is not None:
+            p_values = np.concatenate([self.p_values, later.p_values])
+        return replace(
+            self,
+            likelihoods=np.concatenate([self.likelihoods, later.likelihoods], axis=2),
+            disagreements=np.concatenate([self.disagreements, later.disagreements], axis=1),
+            groups=self.groups + later.groups,
+            residuals=np.concatenate([self.residuals, later.residuals], axis=1),
+            noise=np.concatenate([self.noise, later.noise], axis=1),
+            p_values=p_values,
+        )
+
     @property
     def weights(self) -> Floats:
         """Chance of each reading, given the labelled groups."""

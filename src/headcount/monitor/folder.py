@@ -296,6 +296,21 @@ class ChunkEstimates:
         return self.shares[label], self.low[label], self.high[label]
 
 
+COMPLETE = 0.95
+"""Labels of a chunk count if so many of its rows have one."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledReadings:
+    """Shares of a labelled chunk under each reading of the data, with their errors."""
+
+    names: list[str]
+    shares: list[list[float]]
+    errors: list[list[float]]
+    truth: list[float]
+    p_value: float | None
+
+
 @dataclass(frozen=True, eq=False)
 class ChunkSummary:
     """What is known about a chunk; small chunks have no estimates."""
@@ -307,6 +322,8 @@ class ChunkSummary:
     realised_accuracy: float | None = None
     realised_variance: float | None = None  # of a metric that is no mean, for one item
     estimates: ChunkEstimates | None = None
+    labelled_readings: LabelledReadings | None = None  # if its labels count for later chunks
+    rests_on: str = ""  # mark of the labelled chunks that the estimates follow
     values: list[float] = field(default_factory=list)  # of the series of the detector
     unit_variances: list[float] = field(default_factory=list)  # in samples of one row
 
@@ -332,6 +349,10 @@ class ChunkSummary:
             if self.estimates.basis == "shift":
                 del values["basis"]
             content |= values
+        if self.labelled_readings is not None:
+            content["labelled_readings"] = vars(self.labelled_readings)
+        if self.rests_on:
+            content["rests_on"] = self.rests_on
         if self.values:
             content |= {"values": self.values, "unit_variances": self.unit_variances}
         return content
@@ -341,6 +362,9 @@ class ChunkSummary:
         """Summary of the plain values of `to_dict`."""
         names = [name for name in _ESTIMATE_NAMES if name in content]
         estimates = {name: content.pop(name) for name in names}
+        if "labelled_readings" in content:
+            readings = LabelledReadings(**content["labelled_readings"])
+            content["labelled_readings"] = readings
         return cls(**content, estimates=ChunkEstimates(**estimates) if estimates else None)
 
 

@@ -19,7 +19,7 @@ from scipy.stats import chi2
 from headcount._support.arrays import Floats
 from headcount._support.text import escaped, html_result, printable
 from headcount.monitor.deliveries import MonitorSpec
-from headcount.monitor.folder import Chunk, ChunkSummary
+from headcount.monitor.folder import COMPLETE, Chunk, ChunkSummary
 from headcount.monitor.series import Alarm, Detection, Restart, WatchedSeries, detect
 
 State = Literal["open", "acknowledged", "resolved", "rebased"]
@@ -108,8 +108,6 @@ _OF_LABELS = {"accuracy": 0.5, "floor": 0.25, "share": 0.1, "error": 0.15}
 _FEWEST_PERIODS = 5
 # Chance that the usual variance is below the one that is used.
 _SURE = 0.9
-# Labels of a chunk count if so many of its rows have one.
-_COMPLETE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -530,7 +528,7 @@ def _with_ends(count: float, n: float) -> tuple[float, float, float]:
 
 
 def _complete(summary: ChunkSummary) -> bool:
-    return bool(summary.n and summary.labelled >= _COMPLETE * summary.n)
+    return bool(summary.n and summary.labelled >= COMPLETE * summary.n)
 
 
 def _pool_small(values: Floats, variances: Floats, sizes: Floats) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -15,14 +16,30 @@ from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount.accuracy.leap import LEAP
 from headcount.accuracy.metrics import realised
 from headcount.estimates.assumption import MixtureTest
-from headcount.estimates.backtest import TooFewGroupsError, run_backtest
+from headcount.estimates.backtest import TooFewGroupsError, run_backtest, usual_history
+from headcount.estimates.estimation import EstimateOptions, estimates, score_means
+from headcount.estimates.history import (
+    Drift,
+    History,
+    Readings,
+    chance_of_method,
+    read_samples,
+)
 from headcount.items.arrays import Scored, Verdicts
 from headcount.monitor.deliveries import MonitorSpec
-from headcount.monitor.folder import Chunk, ChunkEstimates, ChunkSummary, MonitorFolder, Rows
+from headcount.monitor.folder import (
+    COMPLETE,
+    Chunk,
+    ChunkEstimates,
+    ChunkSummary,
+    LabelledReadings,
+    MonitorFolder,
+    Rows,
+)
 from headcount.monitor.reference import MonitorReference
 from headcount.parts.training import Dense, Training
 from headcount.quantifiers.adjusted import ACC
-from headcount.quantifiers.from_history import following, labelled_groups
+from headcount.quantifiers.from_history import labelled_groups
 from headcount.quantifiers.registry import method as find_method
 from headcount.samples.samples import Samples
 
@@ -34,8 +51,14 @@ _REPLICATES = 2000
 _FEWEST_LABELS = 20
 # Chunks of fewer items have no variance.
 _FEWEST_ITEMS = 2
+# Labelled chunks that estimates follow at most: the latest.
+_MOST_LABELLED = 100
 # Rows that are summarised at a time.
 _MOST_ROWS = 200_000
+
+
+Earlier = Sequence[ChunkSummary | int]
+"""Labelled chunks that estimates follow: summaries, or places of chunks that have none yet."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,17 +74,21 @@ class ChunkSummaries:
 
     @cached_property
     def _quantifier(self) -> Any:
-        """Method for the shares, which follows what held in the periods of the reference."""
-        method = self._fitted(self._method())
+        """Method for the shares."""
+        return self._fitted(self._method())
+
+    @cached_property
+    def _past(self) -> History:
+        """What held in the periods of the reference."""
         if (periods := self._periods) is None:
-            return method
+            return usual_history(self._quantifier.fitted_)
         items = self._items(self.reference.scores, self.reference.predictions)
         labels = self._classes[self.reference.labels]
         try:
             groups = labelled_groups(self._method(), items, labels, *periods)
-            return following(method, run_backtest(groups, random_state=0).history)
+            return run_backtest(groups, random_state=0).history
         except TooFewGroupsError:
-            return method
+            return usual_history(self._quantifier.fitted_)
 
     @cached_property
     def _predictor(self) -> Any:
@@ -135,8 +162,13 @@ class ChunkSummaries:
         accuracy = realised(self.spec.metric, items, self.reference.labels, self._classes)
         return {**start, "reference": (accuracy, *start["start:accuracy"][1:])}
 
-    def summarise(self, chunks: list[Rows], seeds: list[int]) -> list[ChunkSummary]:
-        """Summaries of chunks; the seed of a chunk is a function of its content."""
+    def summarise(
+        self, chunks: list[Rows], seeds: list[int], earlier: Sequence[Earlier]
+    ) -> list[ChunkSummary]:
+        """Summaries of chunks; the seed of a chunk is a function of its content.
+
+        `earlier` has the labelled chunks that each follows: summaries, or places in `chunks`.
+        """
         scored = [rows.take(~np.isnan(rows.scores).any(axis=1)) for rows in chunks]
         summaries = [
             self._realised(rows, n_missing=len(delivered) - len(rows))
@@ -150,23 +182,86 @@ class ChunkSummaries:
         samples = Samples(np.arange(len(pool)), edges, n_pool=len(pool))
         items = self._items(pool.scores, pool.predictions)
         options: dict[str, Any] = {"replicates": _REPLICATES, "random_state": 0}
-        shares = self._quantifier.estimate_many(items, samples, **options)
+        fitted = self._quantifier.fitted_
+        reduced = fitted.reduce(items, samples)
+        under_shift = estimates(fitted, reduced, EstimateOptions(**options)).to_list()
+        means = score_means(fitted, reduced)
         accuracy = self._predictor.estimate_many(items, samples, self.spec.metric, **options)
         values, variances = self.observed(
             pool.scores, pool.predictions, samples, [seeds[i] for i in enough]
         )
         for place, i in enumerate(enough):
-            estimates = _chunk_estimates(shares[place], accuracy[place])
+            followed = [
+                summaries[chunk] if isinstance(chunk, int) else chunk for chunk in earlier[i]
+            ]
+            history = self._with_labels(followed)
+            sample = ([under_shift[place]], None if means is None else means.of([place]))
+            shares = under_shift[place]
+            if history.drift is not None:
+                shares = history.estimates(*sample, [None], np.ones(1))[0]
+            chunk_estimates = _chunk_estimates(shares, accuracy[place])
             if self.spec.labels == "random":
                 rows = pool.take(slice(edges[place], edges[place + 1]))
-                estimates = self._by_labels(rows, options) or estimates
+                chunk_estimates = self._by_labels(rows, options) or chunk_estimates
             summaries[i] = replace(
                 summaries[i],
-                estimates=estimates,
+                estimates=chunk_estimates,
+                labelled_readings=self._readings(history, *sample, summaries[i]),
                 values=values[place].tolist(),
                 unit_variances=variances[place].tolist(),
             )
         return summaries
+
+    def counts(self, n: int, n_labelled: int) -> bool:
+        """True if so many labels of a chunk say what held in it."""
+        complete = self.spec.labels == "random" or n_labelled >= COMPLETE * n
+        return complete and n_labelled >= _FEWEST_LABELS
+
+    def _with_labels(self, earlier: Sequence[ChunkSummary]) -> History:
+        """What held in the periods of the reference and in labelled chunks."""
+        past = self._past
+        last = past.past if past.last is None else past.last
+        chunks = [summary.labelled_readings for summary in earlier[-_MOST_LABELLED:]]
+        labelled = [chunk for chunk in chunks if chunk is not None]
+        if not labelled:
+            return replace(past, last=last)
+        readings = Readings(
+            tuple(labelled[0].names),
+            np.stack([chunk.shares for chunk in labelled], axis=1),
+            np.stack([chunk.errors for chunk in labelled], axis=1),
+            np.ones(len(labelled)),
+        )
+        truth = np.array([chunk.truth for chunk in labelled])
+        p_values = None
+        if chance_of_method(past.uncertainty, past.past) == 1:
+            p_values = np.array([chunk.p_value for chunk in labelled], np.float64)
+        drift = Drift.learn(readings, truth, range(len(labelled)), p_values=p_values)
+        if past.drift is not None:
+            drift = past.drift.with_groups(drift)
+        n, sizes = len(self.reference.labels), [summary.labelled for summary in earlier]
+        shares = [past.past, *(summary.realised for summary in earlier)]
+        mean = np.average(np.array(shares), axis=0, weights=[n, *sizes])
+        enough = len(drift.groups) > 1
+        return replace(past, drift=drift if enough else None, past=mean, last=truth[-1])
+
+    def _readings(
+        self, history: History, under_shift: Any, means: Any, summary: ChunkSummary
+    ) -> LabelledReadings | None:
+        """Readings of a chunk whose labels count; None for another one."""
+        if summary.realised is None or not self.counts(summary.n, summary.labelled):
+            return None
+        readings = read_samples(
+            under_shift, means, history.past, history.last, history.uncertainty, np.ones(1)
+        )
+        truth, n = np.array(summary.realised), summary.labelled
+        by_chance = truth * (1 - truth) / n * max(0.0, 1 - n / summary.n)
+        return LabelledReadings(
+            list(readings.names),
+            readings.shares[:, 0].tolist(),
+            np.sqrt(readings.errors[:, 0] ** 2 + by_chance).tolist(),
+            truth.tolist(),
+            _p_value(under_shift[0]),
+        )
 
     @cached_property
     def past(self) -> tuple[ChunkSummary, ...]:
@@ -189,24 +284,60 @@ class ChunkSummaries:
         )
 
     def complete(self, folder: MonitorFolder) -> dict[Chunk, ChunkSummary]:
-        """Summaries of all chunks in the order of time; those that are missing are written."""
+        """Summaries of all chunks in the order of time; those that are missing are written.
+
+        Estimates of a chunk follow the labels of earlier ones of its stream, whenever these
+        arrived; the latest `maturity` of them, whose labels may be missing, do not count.
+        """
         chunks = folder.chunks()
-        summaries = folder.summaries(chunks)
-        pending = [chunk for chunk in chunks if chunk not in summaries]
-        batch: list[tuple[Chunk, Rows]] = []
-        for number, chunk in enumerate(pending):
-            batch.append((chunk, folder.rows(chunk)))
-            full = sum(len(rows) for _, rows in batch) >= _MOST_ROWS
-            if full or number == len(pending) - 1:
-                # Labels that come later leave the random numbers as they are.
-                seeds = [rows.without_labels().fingerprint % 2**64 for _, rows in batch]
-                new_summaries = self.summarise([rows for _, rows in batch], seeds)
-                members = [chunk for chunk, _ in batch]
-                summaries |= zip(members, new_summaries, strict=True)
-                for stream in sorted({chunk.stream for chunk in members}):
-                    folder.write_summaries(stream, chunks, summaries)
+        stored, summaries = folder.summaries(chunks), dict[Chunk, ChunkSummary]()
+        labelled: dict[str, list[tuple[Chunk, int]]] = defaultdict(list)
+        times = {name: i for i, name in enumerate(sorted({chunk.name for chunk in chunks}))}
+        batch: list[tuple[Chunk, Rows, list[Chunk], str]] = []
+        for chunk, mark in chunks.items():
+            latest = times[chunk.name] - self.spec.maturity
+            followed = [item for item in labelled[chunk.stream] if times[item[0].name] < latest]
+            total = sum(mark for _, mark in followed) % 2**128
+            rests_on = f"{total:032x}" if followed else ""
+            summary = stored.get(chunk)
+            if summary is not None and summary.rests_on == rests_on:
+                summaries[chunk], counts = summary, summary.labelled_readings is not None
+            else:
+                rows = folder.rows(chunk)
+                batch.append((chunk, rows, [earlier for earlier, _ in followed], rests_on))
+                scored = ~np.isnan(rows.scores).any(axis=1)
+                n_labelled = int((rows.labels[scored] >= 0).sum())
+                counts = self.counts(int(scored.sum()), n_labelled)
+            if counts:
+                labelled[chunk.stream].append((chunk, mark))
+            if sum(len(rows) for _, rows, _, _ in batch) >= _MOST_ROWS:
+                self._write(folder, chunks, batch, summaries)
                 batch = []
+        self._write(folder, chunks, batch, summaries)
         return {chunk: summaries[chunk] for chunk in chunks}
+
+    def _write(
+        self,
+        folder: MonitorFolder,
+        chunks: dict[Chunk, int],
+        batch: list[tuple[Chunk, Rows, list[Chunk], str]],
+        summaries: dict[Chunk, ChunkSummary],
+    ) -> None:
+        """Summarise chunks of a batch, and write their summaries."""
+        if not batch:
+            return
+        members = {chunk: place for place, (chunk, *_) in enumerate(batch)}
+        # Labels that come later leave the random numbers as they are.
+        seeds = [rows.without_labels().fingerprint % 2**64 for _, rows, _, _ in batch]
+        earlier: list[Earlier] = [
+            [members[chunk] if chunk in members else summaries[chunk] for chunk in followed]
+            for _, _, followed, _ in batch
+        ]
+        made = self.summarise([rows for _, rows, _, _ in batch], seeds, earlier)
+        for (chunk, _, _, rests_on), summary in zip(batch, made, strict=True):
+            summaries[chunk] = replace(summary, rests_on=rests_on)
+        for stream in sorted({chunk.stream for chunk in members}):
+            folder.write_summaries(stream, chunks, summaries)
 
     def _by_labels(self, rows: Rows, options: dict[str, Any]) -> ChunkEstimates | None:
         """Shares and accuracy that rest on labels of a random sample of the rows."""
@@ -321,9 +452,8 @@ class ChunkSummaries:
 
 
 def _chunk_estimates(shares: Any, accuracy: Any) -> ChunkEstimates:
-    ends, test = shares.interval(), shares.fit_test
+    ends = shares.interval()
     accuracy_low, accuracy_high = accuracy.interval()
-    p_value = None if test is None or np.isnan(test.p_value) else float(test.p_value)
     basis = "history" if shares.basis == accuracy.basis == "history" else "shift"
     return ChunkEstimates(
         shares.shares.tolist(),
@@ -333,10 +463,16 @@ def _chunk_estimates(shares: Any, accuracy: Any) -> ChunkEstimates:
         accuracy.value,
         accuracy_low,
         accuracy_high,
-        p_value,
+        _p_value(shares),
         list(shares.warnings),
         basis,
     )
+
+
+def _p_value(estimate: Any) -> float | None:
+    """p-value of the assumption test of an estimate, if there is one."""
+    test = estimate.fit_test
+    return None if test is None or np.isnan(test.p_value) else float(test.p_value)
 
 
 # Detection of changes in series of estimates, with a bound on the rate of false alarms: a

@@ -20,8 +20,9 @@ from headcount.estimates.backtest import (
     Backtest,
     TooFewGroupsError,
     run_backtest,
+    usual_history,
 )
-from headcount.estimates.history import PRIOR_SHIFT, History, remaining_uncertainty
+from headcount.estimates.history import PRIOR_SHIFT, History
 from headcount.items.arrays import Scored
 from headcount.quantifiers.deep.quantifiers import NetworkQuantifier
 from headcount.quantifiers.from_history import following, labelled_groups
@@ -161,16 +162,6 @@ def has_history(model: TableModel | ScoreModel) -> bool:
     return fitted.info.shift == "prior" and not fitted.no_simulation and not too_slow
 
 
-def usual_drift(model: TableModel | ScoreModel) -> History:
-    """Drift that is usual, for a labelled table without groups."""
-    fitted = model.quantifier.fitted_
-    training = fitted.tested if fitted.scorer is None else fitted.evidence_training("items")
-    uncertainty = np.ones(len(fitted.classes))
-    if training is not None:
-        uncertainty = remaining_uncertainty(np.asarray(training.items), training.codes)
-    return History(None, fitted.prior, None, uncertainty)
-
-
 def with_history(
     model: TableModel | ScoreModel, history: History, why: str
 ) -> TableModel | ScoreModel:
@@ -198,7 +189,9 @@ def learn_history(
             reason = str(error)
     if history == "yes":
         raise no_groups(training, reason)
-    return with_history(model, usual_drift(model), ""), without_history(reason)
+    return with_history(model, usual_history(model.quantifier.fitted_), ""), without_history(
+        reason
+    )
 
 
 def without_history(reason: str) -> str:
