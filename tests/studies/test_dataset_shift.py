@@ -315,7 +315,7 @@ def test_calibration_may_be_exchanged(spec: Spec) -> None:
         main, exchanged = (part.filter(pl.col("method") == method) for part in parts.values())
         assert exchanged["failure"].drop_nulls().to_list() == []
         assert not main["estimated"].equals(exchanged["estimated"])
-    plain = replace(both, methods=(MethodSpec("SLD"),))
+    plain = replace(both, methods=(MethodSpec("SLD", parameters={"calibration": "none"}),))
     fixed = replace(plain, selection=spec.selection | {"C": [1.0], "class_weight": ["none"]})
     one = rows_of(fixed, tasks_of(fixed)["amazon_blitzer.prior.0001"], Path())
     calibrated = one.filter(pl.col("protocol") == "prior-exchanged")

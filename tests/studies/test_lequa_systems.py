@@ -46,7 +46,9 @@ def test_emq_ini_starts_at_gpac_and_moves_as_em_does() -> None:
     step = (weighted / weighted.sum(axis=1, keepdims=True)).mean(axis=0)
     np.testing.assert_allclose(one, step, atol=1e-9)
     with pytest.warns(hc.HeadcountWarning, match="did not converge"):
-        from_training = hc.SLD(calibration=None, stop="classic", max_iter=1).fit(train, y).predict(test)
+        from_training = (
+            hc.SLD(calibration=None, stop="classic", max_iter=1).fit(train, y).predict(test)
+        )
     assert np.abs(one - from_training).max() > 0.02
     # Of several samples each has a start of its own.
     started = EMQIni().fit(train, y)

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 from matplotlib.figure import Figure
 
+from headcount_studies.classifier_grid import made
 from headcount_studies.dataset_shift.study import (
     EXCHANGED,
     PROTOCOLS,
@@ -295,7 +296,7 @@ def _calibration(
     calibrated = [
         method.name
         for method in spec.methods
-        if method.parameters.get("calibration", "none") != "none"
+        if made(method).get_params().get("calibration") is not None
     ]
     has_own = pl.col("method").is_in(calibrated)
     kinds = {
