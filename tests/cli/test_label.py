@@ -69,7 +69,7 @@ def filled(source, target):
 def test_rows_to_label_and_shares_from_them(here, call):
     out = "to_label.csv"
     code, said, err = call(
-        "label", "new.csv", "--model", "m.skops", "--budget", 200, "--output", out
+        "label", "new.csv", "--model", "m.skops", "--budget", 200, "--seed", 1, "--output", out
     )
     assert (code, err) == (0, "")
     assert said.startswith("Plan: label 200 of 2,000 items, drawn from 5 strata")

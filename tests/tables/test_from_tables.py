@@ -108,7 +108,7 @@ def test_classifiers_of_the_users_own():
     assert used(analysed(classifier="forest")) == "RandomForestClassifier"
     own = analysed(classifier=DecisionTreeClassifier(max_depth=3, random_state=0), method="ACC")
     assert used(own) == "DecisionTreeClassifier"
-    assert 0.3 < own.overall.estimate.shares[1] < 0.9
+    assert 0.3 < own.overall.estimate.under_shift.shares[1] < 0.9
 
 
 def test_a_model_is_saved_and_used_again(tmp_path):
