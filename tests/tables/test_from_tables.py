@@ -106,7 +106,8 @@ def test_classifiers_of_the_users_own():
         return type(analysis.model.quantifier.fitted_.scorer.classifier_[-1]).__name__
 
     assert used(analysed(classifier="forest")) == "RandomForestClassifier"
-    own = analysed(classifier=DecisionTreeClassifier(max_depth=3, random_state=0), method="ACC")
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    own = analysed(classifier=tree, method="ACC", history="no")
     assert used(own) == "DecisionTreeClassifier"
     assert 0.3 < own.overall.estimate.under_shift.shares[1] < 0.9
 
