@@ -32,6 +32,7 @@ def soft_log_loss(posteriors, targets, weights):
 
 def unpack(method, theta, n_classes):
     """Slopes and biases of all classes."""
+    method = method.removesuffix("-centred")
     if method == "ts":
         return [theta[0]] * n_classes, [0.0] * n_classes
     if method == "bcts":
@@ -45,7 +46,9 @@ def scaled(method, theta, scores):
     slopes, biases = unpack(method, theta, len(scores[0]))
     rows = []
     for row in scores:
-        logits = [w * math.log(p) + b for w, p, b in zip(slopes, row, biases, strict=True)]
+        logs = [math.log(p) for p in row]
+        mean = sum(logs) / len(logs) if method.endswith("-centred") else 0.0
+        logits = [w * (x - mean) + b for w, x, b in zip(slopes, logs, biases, strict=True)]
         rows.append(softmax_row(logits))
     return rows
 
@@ -61,7 +64,7 @@ def _search(objective, start):
 def fit_scaled(method, scores, codes, weights):
     n_classes = len(scores[0])
     sizes = {"ts": 1, "bcts": 1 + n_classes, "nbvs": n_classes, "vs": 2 * n_classes}
-    start = np.zeros(sizes[method])
+    start = np.zeros(sizes[method.removesuffix("-centred")])
     return _search(lambda theta: log_loss(scaled(method, theta, scores), codes, weights), start)
 
 

@@ -57,7 +57,8 @@ class SLD(WithCalibration):
         Logistic regression by default. Its posteriors should be calibrated.
     calibration : {"auto", "ts", "bcts", "vs", "nbvs", "platt", "isotonic"} or None
         Method of recalibrating the posteriors, fitted on out-of-fold ones. "auto" lies between
-        "ts" and "vs": nearer to "ts" where few items say that classes differ.
+        "ts" and "vs": nearer to "ts" where few items say that classes differ. "vs-centred" and
+        "nbvs-centred" subtract the mean of an item's log-posteriors first.
     stop : {"noise", "converged", "classic", "norm"}, default="noise"
         Rule for stopping. "converged" is the maximum itself, found exactly. The others run
         expectation maximisation from the training shares and stop early, which keeps the

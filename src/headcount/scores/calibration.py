@@ -1,10 +1,13 @@
 """Calibration of posteriors, learnt from out-of-fold posteriors and labels.
 
-Class k of item i gets the logit ``slope_k * x_ik + bias_k``, and softmax makes posteriors of
-the logits. The weighted mean log-loss is convex in slopes and biases. A ridge far too weak
-to be seen pulls towards the identity (slopes 1, biases 0): what the data leave open, such as
-a constant added to all biases, is thus settled the same way for every class, and the fit
-stays finite where perfectly separated classes would send it to infinity.
+Class k of item i gets the logit ``slope_k * x_ik + bias_k``, where x_ik is the logarithm of its
+posterior, and softmax makes posteriors of the logits. Slopes that differ by class multiply what
+is common to an item's logarithms too, unless these are centred: their mean subtracted.
+
+The weighted mean log-loss is convex in slopes and biases. A ridge far too weak to be seen pulls
+towards the identity (slopes 1, biases 0): what the data leave open, such as a constant added to
+all biases, is thus settled the same way for every class, and the fit stays finite where
+perfectly separated classes would send it to infinity.
 """
 
 from __future__ import annotations
@@ -231,9 +234,15 @@ def smoothed_targets(codes: Ints, weights: Floats, n_classes: int) -> Floats:
 class _ScaledLogs:
     scaling: Scaling
     floor: float
+    centred: bool = False
 
     def __call__(self, scores: Floats) -> Floats:
-        return self.scaling.posteriors(np.log(np.maximum(scores, self.floor)))
+        return self.scaling.posteriors(_logs(scores, self.floor, self.centred))
+
+
+def _logs(scores: Floats, floor: float, centred: bool) -> Floats:
+    logs: Floats = np.log(np.maximum(scores, floor))
+    return logs - logs.mean(axis=1, keepdims=True) if centred else logs
 
 
 @dataclass(frozen=True)
@@ -262,7 +271,9 @@ class _OneVsRest:
 _Fitter = Callable[[Floats, Ints, Floats], _Rule]
 
 
-def _scaling_fitter(*, one_slope: bool, with_bias: bool, smoothed: bool = False) -> _Fitter:
+def _scaling_fitter(
+    *, one_slope: bool, with_bias: bool, smoothed: bool = False, centred: bool = False
+) -> _Fitter:
     def fit(scores: Floats, codes: Ints, weights: Floats) -> _Rule:
         n_classes = scores.shape[1]
         floor = _floor(scores)
@@ -271,9 +282,9 @@ def _scaling_fitter(*, one_slope: bool, with_bias: bool, smoothed: bool = False)
             if smoothed
             else np.eye(n_classes)[codes]
         )
-        logs = np.log(np.maximum(scores, floor))
+        logs = _logs(scores, floor, centred)
         scaling = fit_scaling(logs, targets, weights, one_slope=one_slope, with_bias=with_bias)
-        return _ScaledLogs(scaling, floor)
+        return _ScaledLogs(scaling, floor, centred)
 
     return fit
 
@@ -345,6 +356,8 @@ _FITTERS: dict[str, _Fitter] = {
     "bcts": _scaling_fitter(one_slope=True, with_bias=True),
     "vs": _scaling_fitter(one_slope=False, with_bias=True),
     "nbvs": _scaling_fitter(one_slope=False, with_bias=False),
+    "vs-centred": _scaling_fitter(one_slope=False, with_bias=True, centred=True),
+    "nbvs-centred": _scaling_fitter(one_slope=False, with_bias=False, centred=True),
 }
 
 CALIBRATIONS: tuple[str, ...] = tuple(_FITTERS)
