@@ -218,8 +218,9 @@ def _neighbours(logs: Floats) -> Rows:
 
 # Items of each class that calibrated posteriors count for: what is seen of a class is mixed
 # with what the posteriors of all items say about it. Classes of few items gain by it, those
-# of many hardly change.
-_BELIEVED = 20
+# of many hardly change. Where a class has higher posteriors on its own items than if these were
+# calibrated for it, added items would blur it: their number falls with a power of the ratio.
+_BELIEVED, _POWER = 20, 4
 
 
 def with_believed(
@@ -228,7 +229,7 @@ def with_believed(
     """Items with more of them in each class, drawn by their calibrated posteriors of it.
 
     `items` are copies of those in `training`; the items added to a class are to its copies
-    as 20 items are to those of the class in training.
+    as 20 items, or fewer, are to those of the class in training.
 
     >>> import numpy as np
     >>> P = np.repeat([[0.9, 0.1], [0.1, 0.9]], 50, axis=0)
@@ -243,9 +244,16 @@ def with_believed(
     masses = believed if items.weights is None else believed * items.weights[:, None]
     rng = np.random.default_rng([seed, 1])
     rows, codes = [np.arange(len(items.codes))], [items.codes]
-    growth = _BELIEVED * len(items.codes) / len(training.codes)
+    # Mean posteriors of a class on its own items: as calibrated ones would be, and as they are.
+    expected = (masses * believed).sum(axis=0) / masses.sum(axis=0)
+    own = items.class_weights * believed[rows[0], items.codes]
+    seen = np.bincount(items.codes, own, training.n_classes)
+    agreement = expected / np.maximum(seen, expected)
+    growth = _BELIEVED * len(items.codes) / len(training.codes) * agreement**_POWER
     for j in range(training.n_classes):
-        n_added = round(growth)
+        n_added = round(growth[j])
+        if n_added == 0:
+            continue
         ends = np.cumsum(masses[:, j])
         levels = (np.arange(n_added) + rng.random()) / n_added * ends[-1]
         rows.append(np.minimum(np.searchsorted(ends, levels), len(ends) - 1))
