@@ -320,10 +320,11 @@ def simulate(
 ) -> Simulated:
     """Simulate samples of one size with shares drawn from a prior.
 
-    For each sample every class is first resampled: a class of m items is replaced by m - 1 of
+    For each sample every class is first resampled: a class of m items is replaced by m - 3 of
     them, drawn with replacement. The resampled class differs from the class in training as
     that one differs from the class in the population, so that the noise of the training set
-    is part of the simulation. (The mean of m - 1 draws varies as much as that of m items.)
+    is part of the simulation. (The mean of m - 1 draws varies as much as that of m items, and
+    that of m - 3 as Student's distribution, as the variance of the class is estimated, too.)
 
     >>> import numpy as np
     >>> training = Training(None, np.array([0, 0, 0, 1, 1]), 2)
@@ -338,7 +339,7 @@ def simulate(
     rng = np.random.default_rng([seed, size])
     if counts is None:
         counts = training.class_sizes
-    resampled = np.maximum(counts - 1, 1)
+    resampled = np.maximum(counts - 3, 1)
     composition = whole_counts(prior.draw(n, training.prior, rng), size, rng)
     items, strata = sort_by_code(training.codes, training.n_classes)
     mass = np.empty(0)
