@@ -1,6 +1,8 @@
-"""Shares with the least expected error, by linear programming and by quantiles."""
+"""Shares with the least expected error, and absent classes, by slow ways."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 from scipy.optimize import brentq, linprog
@@ -44,3 +46,27 @@ def common_quantiles(draws, weights, n_items, *, relative):
     most = 2 * n_items if relative else 1.0
     moved = brentq(lambda m: shares(m).sum() - 1, -most, most, xtol=1e-13, rtol=1e-13)
     return shares(moved) / shares(moved).sum()
+
+
+def absence(alone, absent, weights):
+    """Probability that each class is absent, by adding up all sets of absent classes."""
+    K = len(alone)
+    effective = 1 / (weights**2).sum()
+    rates = [
+        (effective * (weights * column).sum() + 0.5) / (effective + 1) for column in absent.T
+    ]
+    sets = [np.array(chosen) for chosen in itertools.product([False, True], repeat=K)][:-1]
+
+    def by_itself(probabilities, chosen):
+        return np.prod(np.where(chosen, probabilities, 1 - np.asarray(probabilities)))
+
+    of_number = np.zeros(K + 1)
+    for chosen in [*sets, np.ones(K, bool)]:
+        of_number[chosen.sum()] += by_itself(rates, chosen)
+    masses = []
+    for chosen in sets:
+        number = chosen.sum()
+        simulated = weights[absent.sum(axis=1) == number].sum()
+        together = (effective * simulated + of_number[number]) / (effective + 1)
+        masses.append(by_itself(alone, chosen) * together / of_number[number])
+    return np.array(masses) @ np.array(sets) / np.sum(masses)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from headcount._kernels.draws import draw_resampled, quantiles_with_sum
-from headcount._support.arrays import Floats, Ints
+from headcount._support.arrays import Bools, Floats, Ints
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.items.arrays import take_rows
@@ -470,6 +470,11 @@ class Conditional:
 
     def given(self, answer: Floats) -> tuple[Floats, Floats]:
         """Draws of the truth given an answer, and their weights."""
+        nearest, weights = self.nearest(answer)
+        return self.draws(answer, nearest, weights), weights
+
+    def nearest(self, answer: Floats) -> tuple[Ints, Floats]:
+        """Simulations with similar answers, and their weights."""
         centre, slopes, fitted = self._fitted
         gaps = ((fitted - ((answer - centre) @ slopes)[:, None]) ** 2).sum(axis=0)
         near = min(int(_NEAR * len(gaps)), len(gaps) - 1)
@@ -479,7 +484,10 @@ class Conditional:
         weights = np.ones(len(nearest))
         if reach > 0:
             weights = np.maximum(1 - gaps[nearest] / reach, 1e-9)
-        weights /= weights.sum()
+        return nearest, weights / weights.sum()
+
+    def draws(self, answer: Floats, nearest: Ints, weights: Floats) -> Floats:
+        """Draws of the truth given an answer, from simulations with similar answers."""
         answers, truths = self.answers.take(nearest, axis=0), self.truths.take(nearest, axis=0)
         mean_answer, mean_truth = weights @ answers, weights @ truths
         away = answers - mean_answer
@@ -503,7 +511,7 @@ class Conditional:
             if size < error:
                 error = size
                 draws = at + mean + _moved_errors(errors - mean, own, at, weights)
-        return np.asarray(draws), weights
+        return np.asarray(draws)
 
 
 @dataclass(frozen=True, eq=False)
@@ -531,6 +539,10 @@ class Conditioning:
 
     def given(self, answer: Floats, size: int) -> tuple[Floats, Floats]:
         """Draws of the truth of a sample given its answer, and their weights."""
+        return self.pairs(size).given(answer)
+
+    def pairs(self, size: int) -> Conditional:
+        """Answers and truths of simulated samples of about one size."""
         simulated = simulated_size(size)
         if simulated not in self._by_size:
             samples = simulate(
@@ -543,7 +555,7 @@ class Conditioning:
                 self.foreign,
             )
             self._by_size[simulated] = self.outcomes(samples)
-        return self._by_size[simulated].given(answer)
+        return self._by_size[simulated]
 
 
 def _slopes(away: Floats, moved: Floats, weights: Floats | None, ridge: float) -> Floats:
@@ -594,8 +606,14 @@ _FOREIGN = 0.5
 _MOST_KEPT = 2**25
 
 
+@dataclass(frozen=True, eq=False)
 class SharePosterior(WeightedDraws):
-    """Distribution of the shares of a sample."""
+    """Distribution of the shares of a sample.
+
+    `absent` holds the classes that were absent from the simulations of the draws.
+    """
+
+    absent: Bools | None = None
 
     @property
     def mean(self) -> Floats:
@@ -611,7 +629,7 @@ class SharePosterior(WeightedDraws):
 
     def point(self, metric: str, n_items: int) -> Floats:
         """Shares with the least expected error by a metric; see `action`."""
-        return action(metric, self.weighted, self.weights, n_items)
+        return action(metric, self.weighted, self.weights, n_items, self.absent)
 
 
 class RepeatedPosterior:
@@ -726,12 +744,14 @@ class ShareConditioning:
         return (partial(self._posterior, answer, size) for answer, size in pairs)
 
     def _posterior(self, answer: Floats, size: int) -> SharePosterior:
-        draws, weights = self._conditioning.given(answer, size)
+        pairs = self._conditioning.pairs(size)
+        nearest, weights = pairs.nearest(answer)
+        draws = pairs.draws(answer, nearest, weights)
         centre = weights @ draws
         mean = _on_simplex(centre[None])[0]
         factor = size_factor(self._class_sizes, mean, size)
         moved = draws + (factor - 1) * (draws - centre)
-        return SharePosterior(_on_simplex(moved), weights)
+        return SharePosterior(_on_simplex(moved), weights, pairs.truths[nearest] == 0)
 
     def points(self, answers: Floats, sizes: Ints, metric: str = "ae") -> Floats:
         """Shares of each sample with the least expected error, one row per sample."""
@@ -805,13 +825,16 @@ def _on_simplex(points: Floats) -> Floats:
 ACTIONS = ("mean", "ae", "rae")
 
 
-def action(metric: str, draws: Floats, weights: Floats, n_items: int) -> Floats:
+def action(
+    metric: str, draws: Floats, weights: Floats, n_items: int, absent: Bools | None = None
+) -> Floats:
     """Shares on the simplex with the least expected error.
 
     ``"mean"`` minimises the squared error. The absolute error (``"ae"``) is least at the
     medians of the classes, moved to the same other quantile until they sum to 1. For the
     relative absolute error (``"rae"``), smoothed by 1 / (2 n), the draws of a class are
-    weighted by 1 / (share + 1 / (2 n)).
+    weighted by 1 / (share + 1 / (2 n)), and by how likely it is that the class is absent at
+    all: see `absence`. `absent` holds the classes that were absent where the draws come from.
 
     >>> import numpy as np
     >>> draws = np.array([[0.0, 1.0], [0.0, 1.0], [0.6, 0.4]])
@@ -824,7 +847,10 @@ def action(metric: str, draws: Floats, weights: Floats, n_items: int) -> Floats:
         return np.asarray(mean / mean.sum())
     masses = np.broadcast_to(weights[:, None], draws.shape)
     if metric == "rae":
-        masses = masses / (draws + 0.5 / n_items)
+        least = 0.5 / n_items
+        if absent is not None:
+            masses = _with_absences(masses, draws < least, absent)
+        masses = masses / (draws + least)
     columns = np.ascontiguousarray(draws.T)
     order = np.argsort(columns, axis=1, kind="stable")
     values = np.take_along_axis(columns, order, axis=1)
@@ -834,3 +860,74 @@ def action(metric: str, draws: Floats, weights: Floats, n_items: int) -> Floats:
     # A draw stands for the middle of its mass, so that quantiles are continuous.
     quantiles_with_sum(values, ends - masses / 2, ends[:, -1].copy(), 1.0, shares)
     return np.asarray(shares / shares.sum())
+
+
+# Absent classes. The error of a draw comes from a simulation that may lack classes which the
+# sample has, so draws lack a class more often than they should if the other classes are there.
+# It hardly matters for absolute errors. Relative ones are least at 0 if a class of 1% is
+# absent from one draw in twenty.
+
+
+def _with_absences(masses: Floats, zero: Bools, absent: Bools) -> Floats:
+    """Masses of draws, changed so that classes are `zero` with the probability of `absence`."""
+    weights = masses[:, 0]
+    of_zeros = weights @ zero
+    likely = absence(_sure_of_nothing(of_zeros, weights), absent, weights)
+    # A class that no draw lacks, or every draw, stays as it is.
+    changes = np.where(
+        zero,
+        likely / np.maximum(of_zeros, _LEAST_MASS),
+        (1 - likely) / np.maximum(1 - of_zeros, _LEAST_MASS),
+    )
+    return np.asarray(masses * changes)
+
+
+_LEAST_MASS, _LEAST_PROBABILITY = 1e-12, 1e-200
+
+
+def _sure_of_nothing(probabilities: Floats, weights: Floats) -> Floats:
+    """Weighted means of draws, with half a draw of either kind more (Jeffreys' prior)."""
+    n = 1 / (weights**2).sum()
+    return np.asarray((n * probabilities + 0.5) / (n + 1))
+
+
+def absence(alone: Floats, absent: Bools, weights: Floats) -> Floats:
+    """Probability that each class is absent, given what is known of each class alone.
+
+    Classes are absent together: in similar simulations, with `weights`, their number differs
+    more than it would if each were absent by itself. The probability of any set of absent
+    classes is its probability by `alone`, times the ratio of the probabilities of their
+    number there and by itself.
+
+    >>> import numpy as np
+    >>> absent = np.repeat([[True, True, False], [False, False, False]], 50, axis=0)
+    >>> absence(np.array([0.999, 0.2, 0.0]), absent, np.full(100, 0.01)).round(2)
+    array([1.  , 0.98, 0.  ])
+    """
+    K = len(alone)
+    n = 1 / (weights**2).sum()
+    numbers = np.bincount(absent.sum(axis=1), weights, K + 1)
+    by_itself = _probabilities_of_numbers(_sure_of_nothing(weights @ absent, weights))
+    # As if there were one simulation more in which each is absent by itself.
+    ratios = (n * numbers / np.maximum(by_itself, _LEAST_PROBABILITY) + 1) / (n + 1)
+    # Not all are absent.
+    ratios[K] = 0.0
+    others = np.tile(alone, (K, 1))
+    np.fill_diagonal(others, 0.0)
+    of_others = _probabilities_of_numbers(others)
+    if_absent = alone * (of_others[:, :-1] @ ratios[1:])
+    if_present = (1 - alone) * (of_others @ ratios)
+    return np.asarray(if_absent / (if_absent + if_present))
+
+
+def _probabilities_of_numbers(probabilities: Floats) -> Floats:
+    """Probabilities of 0 to K of K independent events, along the last axis."""
+    *rows, K = probabilities.shape
+    numbers = np.zeros((*rows, K + 1))
+    numbers[..., 0] = 1.0
+    for k in range(K):
+        happens = probabilities[..., k, None]
+        more = numbers[..., :-1] * happens
+        numbers *= 1 - happens
+        numbers[..., 1:] += more
+    return numbers
