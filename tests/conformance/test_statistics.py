@@ -41,6 +41,6 @@ def test_answers_are_those_to_the_items(case):
 def test_missing_training_scores_are_reported():
     import headcount as hc
 
-    q = hc.SLD(cv=None).fit(np.arange(20.0).reshape(-1, 1), [0, 1] * 10)
+    q = hc.SLD(calibration=None, cv=None).fit(np.arange(20.0).reshape(-1, 1), [0, 1] * 10)
     with pytest.raises(HeadcountError, match="set cv=5"):
         Statistics(q).update(np.zeros((3, 1)))

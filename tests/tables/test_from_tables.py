@@ -109,7 +109,7 @@ def test_classifiers_of_the_users_own():
     tree = DecisionTreeClassifier(max_depth=3, random_state=0)
     own = analysed(classifier=tree, method="ACC", history="no")
     assert used(own) == "DecisionTreeClassifier"
-    assert 0.3 < own.overall.estimate.under_shift.shares[1] < 0.9
+    assert 0.3 < own.overall.estimate.shares[1] < 0.9
 
 
 def test_a_model_is_saved_and_used_again(tmp_path):

@@ -48,8 +48,9 @@ class SLD(WithCalibration):
     which the sample is likeliest. By default it stops before it fits the noise.
 
     Calibrated posteriors refer to the mean calibrated posterior of the training items. It
-    equals the training shares for "bcts" and "vs", but not for the others. Without a
-    calibration the classifier is not cross-fitted, which saves most of the time of `fit`.
+    equals the training shares for calibrations with biases ("bcts", "vs"), but not for
+    others. Without a calibration the classifier is not cross-fitted, which saves most of the
+    time of `fit`.
 
     Parameters
     ----------
