@@ -182,14 +182,14 @@ def analyse(
     ...         "month": np.where(np.arange(n) < n // 2, "2025-01", "2025-02"),
     ...         "opinion": np.where(bad, "bad", "good"),
     ...     })
-    >>> labelled, new = reviews(400, 0.2, 0), reviews(300, 0.6, 1).drop("opinion")
+    >>> labelled, new = reviews(400, 0.2, 0).drop("month"), reviews(300, 0.6, 1).drop("opinion")
     >>> analysis = hc.analyse(new, train=labelled, target="opinion", by="month", method="SLD")
     >>> analysis.to_frame().select("group", "class", "share").shape
     (6, 3)
     >>> bool(analysis.overall.low[0] < 0.6 < analysis.overall.high[0])
     True
     >>> print(analysis.verdict)
-    Of 300 items, about ... are “good” (95% interval ...), down from 79.8% in training. ...
+    Of 300 items, about ... are “good” (95% interval ...), down from 79.8% in training...
     """
     _check_sources(train, scores, model, target)
     check_choice("`history`", history, ("auto", "yes", "no"))
