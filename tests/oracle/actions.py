@@ -68,5 +68,6 @@ def absence(alone, absent, weights):
         number = chosen.sum()
         simulated = weights[absent.sum(axis=1) == number].sum()
         together = (effective * simulated + of_number[number]) / (effective + 1)
-        masses.append(by_itself(alone, chosen) * together / of_number[number])
+        ratio = (together / of_number[number]) ** (0.1 ** (1 / (K - 1)))
+        masses.append(by_itself(alone, chosen) * ratio)
     return np.array(masses) @ np.array(sets) / np.sum(masses)

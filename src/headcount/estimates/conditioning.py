@@ -867,22 +867,18 @@ def action(
 # It hardly matters for absolute errors. Relative ones are least at 0 if a class of 1% is
 # absent from one draw in twenty.
 
+# A ratio of probabilities is at least this far from 0 and from infinity.
+_LEAST_PROBABILITY = 1e-200
+
 
 def _with_absences(masses: Floats, zero: Bools, absent: Bools) -> Floats:
-    """Masses of draws, changed so that classes are `zero` with the probability of `absence`."""
+    """Masses of draws, of which those with a share of zero change by the odds of `absence`."""
     weights = masses[:, 0]
-    of_zeros = weights @ zero
-    likely = absence(_sure_of_nothing(of_zeros, weights), absent, weights)
-    # A class that no draw lacks, or every draw, stays as it is.
-    changes = np.where(
-        zero,
-        likely / np.maximum(of_zeros, _LEAST_MASS),
-        (1 - likely) / np.maximum(1 - of_zeros, _LEAST_MASS),
-    )
-    return np.asarray(masses * changes)
-
-
-_LEAST_MASS, _LEAST_PROBABILITY = 1e-12, 1e-200
+    alone = _sure_of_nothing(weights @ zero, weights)
+    together = absence(alone, absent, weights)
+    odds = together / (1 - together) * (1 - alone) / alone
+    changed = masses * np.where(zero, odds, 1.0)
+    return np.asarray(changed / changed.sum(axis=0))
 
 
 def _sure_of_nothing(probabilities: Floats, weights: Floats) -> Floats:
@@ -897,12 +893,15 @@ def absence(alone: Floats, absent: Bools, weights: Floats) -> Floats:
     Classes are absent together: in similar simulations, with `weights`, their number differs
     more than it would if each were absent by itself. The probability of any set of absent
     classes is its probability by `alone`, times the ratio of the probabilities of their
-    number there and by itself.
+    number there and by itself. The ratio counts the less, the fewer classes there are: similar
+    simulations of few classes are similar in each of them, and draws tell already which are
+    absent together. Its exponent is the range of a class in similar simulations, relative to
+    that in all.
 
     >>> import numpy as np
     >>> absent = np.repeat([[True, True, False], [False, False, False]], 50, axis=0)
-    >>> absence(np.array([0.999, 0.2, 0.0]), absent, np.full(100, 0.01)).round(2)
-    array([1.  , 0.98, 0.  ])
+    >>> absence(np.array([0.999, 0.2, 0.01]), absent, np.full(100, 0.01)).round(2)
+    array([1.  , 0.56, 0.02])
     """
     K = len(alone)
     n = 1 / (weights**2).sum()
@@ -910,6 +909,7 @@ def absence(alone: Floats, absent: Bools, weights: Floats) -> Floats:
     by_itself = _probabilities_of_numbers(_sure_of_nothing(weights @ absent, weights))
     # As if there were one simulation more in which each is absent by itself.
     ratios = (n * numbers / np.maximum(by_itself, _LEAST_PROBABILITY) + 1) / (n + 1)
+    ratios **= _NEAR ** (1 / max(K - 1, 1))
     # Not all are absent.
     ratios[K] = 0.0
     others = np.tile(alone, (K, 1))
@@ -917,7 +917,8 @@ def absence(alone: Floats, absent: Bools, weights: Floats) -> Floats:
     of_others = _probabilities_of_numbers(others)
     if_absent = alone * (of_others[:, :-1] @ ratios[1:])
     if_present = (1 - alone) * (of_others @ ratios)
-    return np.asarray(if_absent / (if_absent + if_present))
+    sums = np.maximum(if_absent + if_present, _LEAST_PROBABILITY)
+    return np.asarray(np.clip(if_absent / sums, _SMALLEST_POSTERIOR, 1 - _SMALLEST_POSTERIOR))
 
 
 def _probabilities_of_numbers(probabilities: Floats) -> Floats:
