@@ -22,6 +22,8 @@ from sklearn.preprocessing import StandardScaler
 import headcount as hc
 from environment import RESULTS, describe_machine
 from headcount.errors import HeadcountWarning
+from headcount.learn import MulticalibratedClassifier
+from headcount.quantifiers import compare_shifts
 from headcount.scores import fit_calibrator
 from real_datasets import load
 from tables import bullets, markdown_table
@@ -54,7 +56,7 @@ def row_of(name: str, seed: int) -> list[float]:
     X, y, X_pool, y_pool = found.X[train], found.y[train], found.X[pool], found.y[pool]
     K = found.n_classes
     linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    multi = hc.learn.MulticalibratedClassifier(linear, random_state=0)
+    multi = MulticalibratedClassifier(linear, random_state=0)
     boosting = HistGradientBoostingClassifier(random_state=0)
     samples = shifted(X_pool, rng)
     truth = np.array([np.bincount(y_pool[rows], minlength=K) / SIZE for rows in samples])
@@ -73,7 +75,7 @@ def row_of(name: str, seed: int) -> list[float]:
     drawn = hc.UPP(n_samples=N_COMPARED, size=SIZE, random_state=seed).draw(y_pool)
     explained = [
         100 * np.mean([
-            hc.compare_shifts(X, y, X_pool[rows], classifier=linear, random_state=0).prior_fits
+            compare_shifts(X, y, X_pool[rows], classifier=linear, random_state=0).prior_fits
             for rows in each
         ])
         for each in (samples[:N_COMPARED], drawn)

@@ -29,6 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import headcount as hc
 from headcount import accuracy, metrics, shift
+from headcount.quantifiers import AdaptedClassifier
 from versions import (
     estimand_name,
     evaluate_scores,
@@ -467,7 +468,7 @@ def _note_evaluation(outputs: Outputs, given: Input) -> None:
         return searched(with_scores(search, "fit", given.scores, given.y))
 
     def adapted() -> dict[str, Any]:
-        classifier = hc.AdaptedClassifier(given.classifier, hc.GPAC(), random_state=0)
+        classifier = AdaptedClassifier(given.classifier, hc.GPAC(), random_state=0)
         classifier.fit(given.X, given.y, sample_weight=given.weights)
         new = given.X_pool[given.samples[2]]
         return {

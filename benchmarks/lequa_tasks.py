@@ -32,7 +32,7 @@ def generated(name: str, n_dev: int, n_test: int, seed: int = 0) -> Task:
     """Data of a task, as `headcount lequa generate` draws them."""
     import numpy as np
 
-    from headcount import Samples
+    from headcount.samples import Samples
     from headcount_studies.data.lequa import find_task
     from headcount_studies.data.lequa_generator import make_sampler
 

@@ -22,6 +22,7 @@ import numpy as np
 
 import headcount as hc
 from environment import RESULTS, describe_machine
+from headcount.quantifiers import Quantifier
 from real_datasets import data_folder
 
 LABELLED, SIZE, CALIBRATIONS = (200, 500, 2000), 1000, (None, "ts", "nbvs", "bcts", "vs")
@@ -45,7 +46,7 @@ def mixes(shares: float | str, n: int, K: int, rng: np.random.Generator) -> np.n
     return drawn
 
 
-def quantifiers() -> dict[str, hc.Quantifier]:
+def quantifiers() -> dict[str, Quantifier]:
     """Methods by name."""
     fixed = {
         f"SLD({calibration})": hc.SLD(calibration=calibration, stop="converged")
@@ -84,7 +85,7 @@ def measure(path: Path, n_labelled: int, n_samples: int, seed: int) -> dict:
     return results
 
 
-def coverage(quantifier: hc.Quantifier, pool: hc.Scored, samples) -> float:
+def coverage(quantifier: Quantifier, pool: hc.Scored, samples) -> float:
     """Share of 95% intervals that contain the share."""
     hits = [
         (interval.low <= true) & (true <= interval.high)

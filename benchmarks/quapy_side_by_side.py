@@ -31,6 +31,7 @@ from sklearn.preprocessing import StandardScaler
 import headcount as hc
 from absent_classes import read
 from environment import RESULTS, describe_machine
+from headcount.samples import Samples
 from real_datasets import SelectWords, data_folder, load
 from tables import markdown_table
 
@@ -71,7 +72,7 @@ def split(name: str) -> tuple[Any, ...]:
     return X[train], codes[train], X[pool], codes[pool], classifier
 
 
-def draw(y: np.ndarray, n_samples: int, rng: np.random.Generator) -> hc.Samples:
+def draw(y: np.ndarray, n_samples: int, rng: np.random.Generator) -> Samples:
     """Samples of every kind of shares, in the order of the kinds."""
     K = int(y.max()) + 1
     by_class = [np.flatnonzero(y == j) for j in range(K)]
@@ -88,7 +89,7 @@ def draw(y: np.ndarray, n_samples: int, rng: np.random.Generator) -> hc.Samples:
             rows.append(
                 np.concatenate([rng.choice(of, m, replace=m > len(of)) for of, m in parts])
             )
-    return hc.Samples.from_arrays(rows, n_pool=len(y))
+    return Samples.from_arrays(rows, n_pool=len(y))
 
 
 def errors(name: str, n_samples: int) -> dict[tuple[str, str], np.ndarray]:

@@ -15,6 +15,7 @@ import headcount as hc
 from headcount.accuracy.estimates import AccuracyEstimate
 from headcount.accuracy.leap import LEAP
 from headcount.estimates.assumption import FitTest, FitTests
+from headcount.evaluation import Evaluations
 from headcount_studies.engine.store import DatasetStatus, Failure, Status
 from tests.report.analyses import make_accuracies, make_analysis, scored
 
@@ -74,7 +75,7 @@ def shown():
         "Evaluation": evaluation,
         "Summary": evaluation.summary(),
         "Comparison": evaluation.compare(test="wilcoxon"),
-        "Evaluations": hc.Evaluations({"one": evaluation, NASTY: evaluation}),
+        "Evaluations": Evaluations({"one": evaluation, NASTY: evaluation}),
         "SearchResults": search.results_,
         "AccuracyEstimate": leap.estimate(hc.Scored(X[:200], names), random_state=0),
         "AccuracyAnalysis": make_accuracies(),

@@ -2,22 +2,18 @@ __version__: str
 
 from . import accuracy as accuracy
 from . import interop as interop
-from . import learn as learn
 from . import metrics as metrics
 from . import plots as plots
 from . import shift as shift
 from .errors import HeadcountError as HeadcountError
 from .errors import HeadcountWarning as HeadcountWarning
 from .estimates.statistics.statistics import Statistics as Statistics
-from .evaluation.evaluation import Evaluation as Evaluation
-from .evaluation.evaluation import Evaluations as Evaluations
 from .evaluation.run import evaluate as evaluate
 from .evaluation.search import GridSearch as GridSearch
 from .evaluation.significance import compare as compare
 from .items.arrays import Scored as Scored
 from .items.arrays import Verdicts as Verdicts
 from .monitor.monitor import Monitor as Monitor
-from .quantifiers.adapted import AdaptedClassifier as AdaptedClassifier
 from .quantifiers.adjusted import ACC as ACC
 from .quantifiers.adjusted import CC as CC
 from .quantifiers.adjusted import FM as FM
@@ -28,7 +24,6 @@ from .quantifiers.adjusted import PACC as PACC
 from .quantifiers.adjusted import PCC as PCC
 from .quantifiers.adjusted import SMM as SMM
 from .quantifiers.adjusted import DeBias as DeBias
-from .quantifiers.base import Quantifier as Quantifier
 from .quantifiers.committees import Mean as Mean
 from .quantifiers.committees import Median as Median
 from .quantifiers.compose import Compose as Compose
@@ -87,7 +82,6 @@ from .quantifiers.ordinal import OrdinalPDF as OrdinalPDF
 from .quantifiers.ordinal import OrdinalSLD as OrdinalSLD
 from .quantifiers.registry import method as method
 from .quantifiers.registry import methods as methods
-from .quantifiers.shifts import compare_shifts as compare_shifts
 from .quantifiers.synthetic_scores import QuaDapt as QuaDapt
 from .quantifiers.thresholds import MS as MS
 from .quantifiers.thresholds import MS2 as MS2
@@ -100,7 +94,6 @@ from .samples.protocols import NPP as NPP
 from .samples.protocols import UPP as UPP
 from .samples.protocols import Dirichlet as Dirichlet
 from .samples.protocols import Prevalences as Prevalences
-from .samples.samples import Samples as Samples
 from .scores.scorer import Scorer as Scorer
 from .tables.backtests import backtest as backtest
 from .tables.changes import what_changed as what_changed

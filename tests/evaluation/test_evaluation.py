@@ -18,7 +18,8 @@ from tests.oracle.evaluation import evaluate_slowly, summarise_slowly
 
 import headcount as hc
 from headcount.errors import HeadcountError, HeadcountWarning, warn
-from headcount.evaluation import run
+from headcount.evaluation import Evaluation, Evaluations, run
+from headcount.samples import Samples
 from headcount.scores.scorer import ScoredPool
 from headcount.shift.shift_protocols import PriorShift
 
@@ -464,9 +465,9 @@ def test_bad_data(case):
     refused("size is 'a'", X_pool, y_pool, hc.UPP(size="a"))
     refused("y is None, but a protocol", X_pool, None, hc.UPP(10))
     refused("the samples have no prevalence", X_pool, None, [[1, 2]])
-    bare = hc.Samples([0, 1], [0, 2], n_pool=600, prevalence=[[1, 0, 0, 0]])
+    bare = Samples([0, 1], [0, 2], n_pool=600, prevalence=[[1, 0, 0, 0]])
     refused("prevalence has 4 columns", X_pool, None, bare)
-    wrong = hc.Samples([0, 1], [0, 2], n_pool=600, prevalence=[[1, 0]], classes=["ant", "fox"])
+    wrong = Samples([0, 1], [0, 2], n_pool=600, prevalence=[[1, 0]], classes=["ant", "fox"])
     refused("samples have the classes", X_pool, None, wrong)
 
 
@@ -578,8 +579,8 @@ def test_parquet_and_pickle_lose_nothing(evaluation, tmp_path):
     path = tmp_path / "evaluation.parquet"
     evaluation.to_parquet(path)
     assert pl.read_parquet(path).equals(evaluation.to_frame())
-    same(evaluation, hc.Evaluation.from_parquet(path))
-    same(evaluation, hc.Evaluation.from_parquet(str(path)))
+    same(evaluation, Evaluation.from_parquet(path))
+    same(evaluation, Evaluation.from_parquet(str(path)))
     same(evaluation, pickle.loads(pickle.dumps(evaluation)))
 
 
@@ -589,13 +590,13 @@ def test_parquet_keeps_the_kind_of_labels(labels, tmp_path):
     y_pool = np.where(y_pool == "ant", *labels)
     found = hc.evaluate({"even": Foreign(np.unique(labels))}, X_pool, y_pool, [[0, 1], [2]])
     found.to_parquet(tmp_path / "a.parquet")
-    same(found, hc.Evaluation.from_parquet(tmp_path / "a.parquet"))
+    same(found, Evaluation.from_parquet(tmp_path / "a.parquet"))
 
 
 def test_another_parquet_file_is_refused(tmp_path):
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "a.parquet")
     with pytest.raises(HeadcountError, match="not one written by"):
-        hc.Evaluation.from_parquet(tmp_path / "a.parquet")
+        Evaluation.from_parquet(tmp_path / "a.parquet")
 
 
 def test_markdown_and_latex_are_those_of_the_summary(evaluation):
@@ -669,7 +670,7 @@ def evaluations():
         protocol = hc.UPP(6 * n_classes, 30, random_state=0)
         each[f"{n_classes} classes"] = hc.evaluate(chosen, X_pool, y_pool, protocol)
     assert each["3 classes"].methods == ("CC", "SLD")
-    return hc.Evaluations(each)
+    return Evaluations(each)
 
 
 def test_errors_by_dataset(evaluations):
@@ -732,7 +733,7 @@ def test_a_table_as_papers_print_it(evaluations):
     assert lines[-3].startswith("rank & ")
     assert r" $\pm$ " in latex
     assert "± " in evaluations.to_markdown("ae", sd=True, test="ttest")
-    assert hc.Evaluations({"one": evaluations["2 classes"]}).table().foot[-1][0].text == "mean"
+    assert Evaluations({"one": evaluations["2 classes"]}).table().foot[-1][0].text == "mean"
     with pytest.raises(HeadcountError, match="test is 'none'"):
         evaluations.to_latex(test="none")
 
@@ -747,11 +748,11 @@ def test_comparison_over_datasets(evaluations):
 def test_datasets_must_have_the_same_methods_and_metrics(evaluations, evaluation):
     first = evaluations["2 classes"]
     with pytest.raises(HeadcountError, match=r"'b' has the methods .* same methods on every"):
-        hc.Evaluations({"a": first, "b": first.only("SLD")})
+        Evaluations({"a": first, "b": first.only("SLD")})
     with pytest.raises(HeadcountError, match="'b' has the metrics"):
-        hc.Evaluations({"a": first, "b": evaluation.only("SLD", "CC")})
+        Evaluations({"a": first, "b": evaluation.only("SLD", "CC")})
     with pytest.raises(HeadcountError, match="each is empty"):
-        hc.Evaluations({})
+        Evaluations({})
 
 
 # Pictures
@@ -836,7 +837,7 @@ def test_evaluations_of_the_same_samples_are_joined(evaluation, tmp_path):
     first, *rest = evaluation.methods
     part = evaluation.only(first)
     part.to_parquet(tmp_path / "part.parquet")
-    joined = hc.Evaluation.from_parquet(tmp_path / "part.parquet").join(evaluation.only(*rest))
+    joined = Evaluation.from_parquet(tmp_path / "part.parquet").join(evaluation.only(*rest))
     assert joined.methods == evaluation.methods
     np.testing.assert_allclose(joined.estimated, evaluation.estimated)
     np.testing.assert_allclose(joined.seconds, evaluation.seconds)
@@ -902,7 +903,7 @@ def test_shifted_samples_in_a_file_and_joined(tmp_path):
     X, _, shifted = shifted_problem()
     counted, sld = (hc.evaluate(q, X, None, shifted) for q in (hc.CC(), hc.SLD()))
     sld.to_parquet(tmp_path / "sld.parquet")
-    again = hc.Evaluation.from_parquet(tmp_path / "sld.parquet")
+    again = Evaluation.from_parquet(tmp_path / "sld.parquet")
     np.testing.assert_array_equal(again.priors, sld.priors)
     np.testing.assert_array_equal(again.shift, sld.shift)
     both = counted.join(again)

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import headcount as hc
 from headcount.evaluation.search import LabelledPool, make_splits
-from headcount.samples import Protocol
+from headcount.samples import Protocol, Samples
 from headcount.scores.scorer import Scorer
 
 X, y = make_classification(400, n_informative=4, class_sep=0.7, random_state=0)
@@ -311,7 +311,7 @@ def test_validation_items_may_be_scored_elsewhere_and_in_a_pipeline():
         ({"validation": (X, y[:-1])}, "X of validation has 400"),
         ({"validation": (X, np.where(y, "a", "b"))}, "validation labels"),
         (
-            {"validation": (X, hc.Samples.from_arrays([[0]], n_pool=400)), "protocol": None},
+            {"validation": (X, Samples.from_arrays([[0]], n_pool=400)), "protocol": None},
             "no prevalence",
         ),
         ({"validation": (X, PROTOCOL.draw(y))}, "protocol would have no effect"),

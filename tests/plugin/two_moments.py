@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import headcount as hc
 from headcount.parts import MethodInfo
 from headcount.parts.aggregation import Moments
 from headcount.parts.solvers import LeastSquares
 from headcount.parts.training import Dense
+from headcount.quantifiers import Quantifier
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class PosteriorAndSquare:
         return Dense(np.hstack([items, items**2]))
 
 
-class TwoMoments(hc.Quantifier):
+class TwoMoments(Quantifier):
     """Match means and mean squares of the posteriors, by least squares."""
 
     info = MethodInfo("first two moments of the posteriors", "distribution matching", "ours")

@@ -18,13 +18,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import headcount as hc
 from headcount.errors import HeadcountError, HeadcountWarning
+from headcount.quantifiers import AdaptedClassifier
 
 
 @parametrize_with_checks(
     [
-        hc.AdaptedClassifier(),
-        hc.AdaptedClassifier(GaussianNB(), hc.PACC(), cv=2, random_state=0),
-        hc.AdaptedClassifier(GaussianNB(), hc.MLPE()),
+        AdaptedClassifier(),
+        AdaptedClassifier(GaussianNB(), hc.PACC(), cv=2, random_state=0),
+        AdaptedClassifier(GaussianNB(), hc.MLPE()),
     ]
 )
 def test_scikit_learn_accepts_it(estimator, check):
@@ -68,7 +69,7 @@ class Counting(ClassifierMixin, BaseEstimator):
 def test_the_classifier_is_trained_once_for_both(quantifier, fits):
     X, y = data(n=300)
     Counting.fits = []
-    adapted = hc.AdaptedClassifier(Counting(), quantifier, cv=2, random_state=0)
+    adapted = AdaptedClassifier(Counting(), quantifier, cv=2, random_state=0)
     adapted.fit(X[:100], y[:100]).adapt(X[100:]).predict(X[100:])
     assert Counting.fits == fits
 
@@ -77,7 +78,7 @@ def test_the_classifier_is_trained_once_for_both(quantifier, fits):
 def test_posteriors_follow_bayes_rule(shares):
     X, y = data(3)
     new = shifted(y, shares)
-    adapted = hc.AdaptedClassifier(GaussianNB()).fit(X[:1500], y[:1500])
+    adapted = AdaptedClassifier(GaussianNB()).fit(X[:1500], y[:1500])
     plain = GaussianNB().fit(X[:1500], y[:1500]).predict_proba(X[new])
     assert_allclose(adapted.predict_proba(X[new]), plain)
     assert adapted.adapt(X[new]) is adapted
@@ -93,7 +94,7 @@ def test_posteriors_follow_bayes_rule(shares):
 def test_adapted_labels_are_better_and_their_posteriors_average_to_the_shares():
     X, y = data()
     new = shifted(y, (0.92, 0.08))
-    adapted = hc.AdaptedClassifier(quantifier=hc.SLD(calibration=None, stop="converged")).fit(
+    adapted = AdaptedClassifier(quantifier=hc.SLD(calibration=None, stop="converged")).fit(
         X[:1500], y[:1500]
     )
     before = adapted.score(X[new], y[new])
@@ -107,7 +108,7 @@ def test_adapted_labels_are_better_and_their_posteriors_average_to_the_shares():
 
 def test_shares_that_are_known():
     X, y = data()
-    adapted = hc.AdaptedClassifier().fit(X[:1500], y[:1500]).adapt(prior=[0.9, 0.1])
+    adapted = AdaptedClassifier().fit(X[:1500], y[:1500]).adapt(prior=[0.9, 0.1])
     assert_array_equal(adapted.adapted_prior_, [0.9, 0.1])
     plain = adapted.scorer_.posteriors(X)
     odds = plain[:, 1] / plain[:, 0] * (0.1 / 0.9) * adapted.prior_[0] / adapted.prior_[1]
@@ -118,14 +119,14 @@ def test_shares_that_are_known():
 
 def test_a_class_that_is_gone_is_never_predicted():
     X, y = data(3)
-    adapted = hc.AdaptedClassifier().fit(X, y).adapt(prior=[0.5, 0, 0.5])
+    adapted = AdaptedClassifier().fit(X, y).adapt(prior=[0.5, 0, 0.5])
     assert set(adapted.predict(X)) == {0, 2}
     assert (adapted.predict_proba(X)[:, 1] == 0).all()
 
 
 def test_an_item_that_only_absent_classes_are_possible_for_gets_the_shares():
     X, y = np.array([[0.0], [1.0], [2.0]] * 4), np.array(["a", "b", "c"] * 4)
-    adapted = hc.AdaptedClassifier(Sure()).fit(X, y).adapt(prior=[0, 0.25, 0.75])
+    adapted = AdaptedClassifier(Sure()).fit(X, y).adapt(prior=[0, 0.25, 0.75])
     assert_allclose(adapted.predict_proba(X[:3]), [[0, 0.25, 0.75], [0, 1, 0], [0, 0, 1]])
     assert_array_equal(adapted.predict(X[:3]), ["c", "b", "c"])
 
@@ -149,7 +150,7 @@ def test_frozen_classifiers_are_used_as_they_are():
     names = np.array(["no", "yes"])[y]
     frozen = FrozenEstimator(GaussianNB().fit(X[:700], names[:700]))
     new = shifted(y, (0.9, 0.1))
-    adapted = hc.AdaptedClassifier(frozen, hc.PACC()).fit(X[700:1500], names[700:1500])
+    adapted = AdaptedClassifier(frozen, hc.PACC()).fit(X[700:1500], names[700:1500])
     assert adapted.scorer_.classifier_ is frozen
     expected = hc.PACC(frozen).fit(X[700:1500], names[700:1500]).predict(X[new])
     assert_array_equal(adapted.adapt(X[new]).adapted_prior_, expected)
@@ -159,7 +160,7 @@ def test_frozen_classifiers_are_used_as_they_are():
 def test_decision_values_are_turned_to_posteriors():
     X, y = data()
     new = shifted(y, (0.9, 0.1))
-    adapted = hc.AdaptedClassifier(LinearSVC(), random_state=0).fit(X[:1500], y[:1500])
+    adapted = AdaptedClassifier(LinearSVC(), random_state=0).fit(X[:1500], y[:1500])
     before = adapted.score(X[new], y[new])
     assert adapted.adapt(X[new]).score(X[new], y[new]) > before
 
@@ -167,7 +168,7 @@ def test_decision_values_are_turned_to_posteriors():
 @pytest.mark.parametrize("quantifier", [hc.MLPE(), hc.QF(5, random_state=0)])
 def test_quantifiers_on_features_are_fitted_on_them(quantifier):
     X, y = data()
-    adapted = hc.AdaptedClassifier(quantifier=quantifier).fit(X[:1500], y[:1500])
+    adapted = AdaptedClassifier(quantifier=quantifier).fit(X[:1500], y[:1500])
     new = shifted(y, (0.9, 0.1))
     expected = quantifier.fit(X[:1500], y[:1500]).predict(X[new])
     assert_array_equal(adapted.adapt(X[new]).adapted_prior_, expected)
@@ -176,21 +177,21 @@ def test_quantifiers_on_features_are_fitted_on_them(quantifier):
 def test_items_of_other_kinds():
     X, y = data(n=400)
     frame = pd.DataFrame(X, columns=list("abcdef"))
-    plain = hc.AdaptedClassifier().fit(X, y).adapt(X[y == 1]).predict_proba(X)
+    plain = AdaptedClassifier().fit(X, y).adapt(X[y == 1]).predict_proba(X)
     for kind in (frame, csr_array(X)):
         rows = frame[y == 1] if kind is frame else csr_array(X[y == 1])
-        adapted = hc.AdaptedClassifier().fit(kind, y).adapt(rows)
+        adapted = AdaptedClassifier().fit(kind, y).adapt(rows)
         assert_allclose(adapted.predict_proba(kind), plain, atol=1e-4)
-    assert hc.AdaptedClassifier().fit(frame, y).feature_names_in_.tolist() == list("abcdef")
+    assert AdaptedClassifier().fit(frame, y).feature_names_in_.tolist() == list("abcdef")
     texts, labels = ["good fine day", "bad sad rain"] * 10, ["up", "down"] * 10
     classifier = make_pipeline(CountVectorizer(), MultinomialNB())
-    adapted = hc.AdaptedClassifier(classifier).fit(texts, labels).adapt(texts[:1] * 5)
+    adapted = AdaptedClassifier(classifier).fit(texts, labels).adapt(texts[:1] * 5)
     assert_array_equal(adapted.predict(texts[:2]), ["up", "down"][:1] * 2)
 
 
 def test_weights_are_part_of_the_prior():
     X, y = data(n=400)
-    adapted = hc.AdaptedClassifier().fit(X, y, np.where(y == 1, 3.0, 1.0))
+    adapted = AdaptedClassifier().fit(X, y, np.where(y == 1, 3.0, 1.0))
     mass = np.bincount(y) * [1, 3]
     assert_allclose(adapted.prior_, mass / mass.sum())
 
@@ -198,14 +199,14 @@ def test_weights_are_part_of_the_prior():
 def test_class_weights_are_warned_of():
     X, y = data(n=400)
     with pytest.warns(HeadcountWarning, match="classifier has a class_weight"):
-        hc.AdaptedClassifier(LogisticRegression(class_weight="balanced")).fit(X, y)
+        AdaptedClassifier(LogisticRegression(class_weight="balanced")).fit(X, y)
 
 
 def test_bad_calls():
     X, y = data(n=100)
     with pytest.raises(NotFittedError):
-        hc.AdaptedClassifier().adapt(X)
-    adapted = hc.AdaptedClassifier().fit(X, y)
+        AdaptedClassifier().adapt(X)
+    adapted = AdaptedClassifier().fit(X, y)
     for bad in ({}, {"X": X, "prior": [0.5, 0.5]}):
         with pytest.raises(HeadcountError, match=r"adapt takes either X.* or prior"):
             adapted.adapt(**bad)
@@ -219,4 +220,4 @@ def test_bad_calls():
     assert_array_equal(adapted.adapted_prior_, adapted.prior_)
     for quantifier in (LogisticRegression(), hc.SLD, "SLD"):
         with pytest.raises(HeadcountError, match=r"quantifier is .* it must be a quan"):
-            hc.AdaptedClassifier(quantifier=quantifier).fit(X, y)
+            AdaptedClassifier(quantifier=quantifier).fit(X, y)

@@ -20,6 +20,7 @@ import headcount as hc
 from headcount.errors import HeadcountError
 from headcount.parts.solvers import Solution
 from headcount.quantifiers import features as module
+from headcount.samples import Samples
 
 few = settings(max_examples=10)
 seeds = st.integers(0, 2**32 - 1)
@@ -356,7 +357,7 @@ def test_steps_of_the_mean_of_distances_go_down():
         fitted = hc.HDx(bins=3, combine="mean").fit(X, codes)
         profiles = fitted.fitted_.model.profiles
         embedding = fitted.fitted_.model.representation.embed(other)
-        seen = embedding.means(hc.Samples.whole(40))
+        seen = embedding.means(Samples.whole(40))
         edges = fitted.fitted_.model.solver.edges
         values = [
             module._MeanHellinger(edges, max_iter=n).solve(profiles, seen).objective[0]

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import headcount as hc
 from headcount.errors import HeadcountError, HeadcountWarning
+from headcount.samples import Samples
 from headcount.scores.novelty import NoveltyScorer
 from headcount.scores.scorer import Scorer
 
@@ -85,7 +86,7 @@ def test_unknown_items_of_a_simulated_sample_are_of_one_left_out_class(fitted):
     model, training = fitted.quantifier_.fitted_.model, fitted.quantifier_.fitted_.training
     assert len(model.without) == 5
     n_known = int((model.source < 0).sum())
-    samples = hc.Samples.from_arrays(
+    samples = Samples.from_arrays(
         [np.arange(n_known, n_known + 50)] * 10, n_pool=len(training.codes)
     )
     found = model.solve_training(training, samples)

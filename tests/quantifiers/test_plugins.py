@@ -147,7 +147,10 @@ def test_its_models_are_saved_and_read(folder):
         ("import no_such_module", "odd:Odd cannot be imported (ModuleNotFoundError: No module"),
         ("raise RuntimeError('no\\nlicence')", "(RuntimeError: no licence)"),
         ("Odd = 3", "odd:Odd is not a subclass of Quantifier"),
-        ("from headcount import Quantifier\nclass Odd(Quantifier): pass", "has no info"),
+        (
+            "from headcount.quantifiers import Quantifier\nclass Odd(Quantifier): pass",
+            "has no info",
+        ),
         ("from headcount import SLD\nclass Odd(SLD): pass", "has no info"),
         (
             "from headcount import SLD\nfrom headcount.parts import MethodInfo\n"

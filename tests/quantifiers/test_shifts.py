@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.naive_bayes import GaussianNB
 
-import headcount as hc
+from headcount.quantifiers import compare_shifts
 
 
 def items(counts, seed, moved=0.0):
@@ -24,7 +24,7 @@ def training():
 
 
 def compared(training, new):
-    return hc.compare_shifts(*training, new, classifier=GaussianNB(), random_state=0)
+    return compare_shifts(*training, new, classifier=GaussianNB(), random_state=0)
 
 
 def test_a_change_of_the_mix_is_explained_by_prior_shift(training):
@@ -67,6 +67,6 @@ def test_sparse_items():
     y = np.repeat([0, 1], [150, 100])
     X = csr_matrix(rng.poisson(1.0 + y[:, None], size=(250, 5)).astype(float))
     new = csr_matrix(rng.poisson(1.5, size=(100, 5)).astype(float))
-    found = hc.compare_shifts(X, y, new, random_state=0)
+    found = compare_shifts(X, y, new, random_state=0)
     assert 0 <= found.feature_p_value <= 1
     assert found.prior.sum() == pytest.approx(1)

@@ -8,6 +8,7 @@ from scipy import sparse
 import headcount as hc
 from headcount.errors import HeadcountError
 from headcount.quantifiers import features as module
+from headcount.samples import Samples
 from headcount_studies.comparison.training_pool import TrainingPool
 
 METHODS = {
@@ -62,7 +63,7 @@ def test_categories_not_seen_in_a_training_set(monkeypatch, name, values, block)
 def test_training_shares_where_no_pattern_was_seen():
     X, y = np.array([[0, 0], [1, 1], [1, 1], [2, 2]]), np.array([0, 1, 1, 1])
     (predict,) = TrainingPool(hc.ReadMe(), X, y, categorical=True).fit_many([[0, 1, 2]])
-    samples = hc.Samples.from_arrays([[3], [0]], n_pool=4)
+    samples = Samples.from_arrays([[3], [0]], n_pool=4)
     assert_allclose(predict(samples), [[1 / 3, 2 / 3], [1, 0]], atol=1e-9)
 
 

@@ -14,6 +14,7 @@ import headcount as hc
 from headcount.parts import EuclideanDistance, Histograms, Losses, MeanDistance
 from headcount.parts.solvers import AdjustedCount, Divergence, nearest_shares
 from headcount.parts.training import Training
+from headcount.samples import Samples
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +108,7 @@ def test_cumulative_histograms(three):
     part = Histograms((8,), cumulative=True).fit(training)
     profiles = training.class_means(part.embed(np.asarray(training.items)))
     items = model.predict_proba(new)
-    seen = part.embed(items).means(hc.Samples.whole(len(new)))[0]
+    seen = part.embed(items).means(Samples.whole(len(new)))[0]
     others = np.random.default_rng(0).dirichlet(np.ones(3), 200)
     losses = ((seen - np.vstack([shares, others]) @ profiles) ** 2).sum(axis=1)
     assert losses.argmin() == 0

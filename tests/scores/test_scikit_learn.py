@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import headcount as hc
 from headcount.errors import HeadcountError
+from headcount.quantifiers import AdaptedClassifier
 
 X, Y = make_classification(300, n_features=6, random_state=0)
 NAMES = np.array(["no", "yes"])[Y]
@@ -61,7 +62,7 @@ def test_groups_are_not_divided(cv):
         hc.PACC(cv=GroupKFold(3)),
         hc.OneVsRest(hc.DyS(cv=GroupKFold(3))),
         hc.AutoQuantifier(cv=GroupKFold(3), random_state=0),
-        hc.AdaptedClassifier(LogisticRegression(), cv=GroupKFold(3)),
+        AdaptedClassifier(LogisticRegression(), cv=GroupKFold(3)),
         hc.GridSearch(hc.PACC(cv=GroupKFold(3)), {"classifier__C": [1, 2]}, random_state=0),
         hc.GridSearch(hc.CC(), {"cv": [3]}, folds=2, random_state=0),
         hc.HDx(),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import headcount as hc
+from headcount.evaluation import Evaluations
 from headcount_studies.engine.spec import built_in_specs
 from headcount_studies.engine.store import Store
 from tests.studies.engine.toy import result_bytes, toy_spec
@@ -248,7 +248,7 @@ def test_the_documented_study_of_own_data(toy, call):
     code, out, _ = call("study", "run", "mine.toml", "--workers", "1", "--resume")
     assert code == 0
     assert "3 of 6 tasks done now, 3 before; 600 runs" in out
-    found = hc.Evaluations(Store("mine-results").evaluations())
+    found = Evaluations(Store("mine-results").evaluations())
     assert found.methods == ("CC", "PACC", "KDEy", "SLD")
     assert len(found["shop"]) == 3 * 200
     assert r"\begin{tabular}" in found.to_latex()

@@ -16,6 +16,7 @@ from headcount.parts import MethodInfo
 from headcount.parts.aggregation import Aggregation, Counting, Moments
 from headcount.parts.classifier_outputs import Posterior
 from headcount.parts.solvers import LeastSquares, Solution
+from headcount.quantifiers import Quantifier
 from headcount.testing.cases import NotApplicable, close, expect, on_simplex, raises
 from headcount.testing.run import check_quantifier, quantifier_checks
 
@@ -29,7 +30,7 @@ def failures(quantifier):
     return set(re.findall(r"^- (\w+) with", str(caught.value), re.MULTILINE))
 
 
-class Sound(hc.Quantifier):
+class Sound(Quantifier):
     info = INFO
 
     def _aggregation(self):

@@ -554,13 +554,14 @@ class Evaluations:
     --------
     >>> from sklearn.datasets import load_iris, load_wine
     >>> import headcount as hc
+    >>> from headcount.evaluation import Evaluations
     >>> def evaluate(X, y):
     ...     X = X[:, :4]
     ...     quantifiers = [q.fit(X[::2], y[::2]) for q in (hc.CC(), hc.PCC())]
     ...     protocol = hc.UPP(n_samples=50, size=50, random_state=0)
     ...     return hc.evaluate(quantifiers, X[1::2], y[1::2], protocol)
     >>> iris, wine = load_iris(return_X_y=True), load_wine(return_X_y=True)
-    >>> hc.Evaluations({"iris": evaluate(*iris), "wine": evaluate(*wine)})
+    >>> Evaluations({"iris": evaluate(*iris), "wine": evaluate(*wine)})
     ae         CC     PCC
     ----  -------  ------
     iris  0.0216*  0.0478

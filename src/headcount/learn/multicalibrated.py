@@ -70,12 +70,13 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
     --------
     >>> import numpy as np
     >>> import headcount as hc
+    >>> from headcount.learn import MulticalibratedClassifier
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(4000, 2))
     >>> y = rng.random(4000) < 1 / (1 + np.exp(1 - X[:, 0] ** 2))  # no line separates these
     >>> shifted = X[:, 0] > 0.5
     >>> plain = hc.PCC(random_state=0).fit(X[:2000], y[:2000])
-    >>> multi = hc.learn.MulticalibratedClassifier(random_state=0)
+    >>> multi = MulticalibratedClassifier(random_state=0)
     >>> multi = hc.PCC(multi, cv=None).fit(X[:2000], y[:2000])
     >>> new = X[2000:][shifted[2000:]]
     >>> plain.predict(new)[1].round(2), multi.predict(new)[1].round(2)

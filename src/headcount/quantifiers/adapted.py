@@ -70,10 +70,11 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> import headcount as hc
+    >>> from headcount.quantifiers import AdaptedClassifier
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(4000, class_sep=0.7, random_state=0)
     >>> new = hc.Prevalences([[0.9, 0.1]], size=1000, random_state=0).draw(y[2000:])[0] + 2000
-    >>> classifier = hc.AdaptedClassifier().fit(X[:2000], y[:2000])
+    >>> classifier = AdaptedClassifier().fit(X[:2000], y[:2000])
     >>> before = classifier.score(X[new], y[new])
     >>> classifier.adapt(X[new]).adapted_prior_.round(1)
     array([0.9, 0.1])

@@ -123,16 +123,16 @@ def compare_shifts(
     Examples
     --------
     >>> import numpy as np
-    >>> import headcount as hc
+    >>> from headcount.quantifiers import compare_shifts
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat([0, 1], [700, 300])
     >>> X = rng.normal(size=(1000, 3)) + 1.5 * y[:, None]
     >>> more = np.repeat([0, 1], [150, 350])
     >>> mixed = rng.normal(size=(500, 3)) + 1.5 * more[:, None]
-    >>> hc.compare_shifts(X, y, mixed, random_state=0).prior_fits
+    >>> compare_shifts(X, y, mixed, random_state=0).prior_fits
     True
     >>> moved = rng.normal(size=(500, 3)) + [0, 0, 1.5]
-    >>> hc.compare_shifts(X, y, moved, random_state=0).prior_fits
+    >>> compare_shifts(X, y, moved, random_state=0).prior_fits
     False
     """
     seed = base_seeds(random_state, 1)[0] % 2**32

@@ -217,10 +217,11 @@ class TrainingPool:
 
     >>> import numpy as np
     >>> import headcount as hc
+    >>> from headcount.samples import Samples
     >>> from headcount_studies.comparison.training_pool import TrainingPool
     >>> X, y = np.array([[0, 0], [3, 4], [0, 1], [3, 5]]), np.array(["a", "b", "a", "b"])
     >>> predict, _ = TrainingPool(hc.ED(), X, y).fit_many([[0, 1], [2, 3]])
-    >>> predict(hc.Samples.whole(4)).round(1)
+    >>> predict(Samples.whole(4)).round(1)
     array([[0.5, 0.5]])
     """
 

@@ -540,8 +540,8 @@ class Store:
     def evaluations(self) -> dict[str, Evaluation]:
         """Results as evaluations, by dataset, for further metrics, tests, tables and plots.
 
-        They can be passed to `headcount.Evaluations` if no method failed. Only kinds of study
-        whose results have true and estimated shares can be read in this way.
+        They can be passed to `headcount.evaluation.Evaluations` if no method failed. Only kinds
+        of study whose results have true and estimated shares can be read in this way.
         """
         results, seconds = self.results(), self.method_seconds()
         classes = {task.dataset: task.settings.get("classes", []) for task in self.finished()}

@@ -18,6 +18,7 @@ from headcount import metrics
 from headcount.errors import HeadcountError
 from headcount.quantifiers.deep import model as settings
 from headcount.quantifiers.deep.model import check_budget
+from headcount.samples import Samples
 from headcount.tables.model_files import load_model, save_model
 from headcount.tables.models import ModelItems, TableModel
 
@@ -188,7 +189,7 @@ def test_known_bags_are_mixed_where_that_is_exact(name, more, mixed, monkeypatch
 
 def test_bags_of_different_sizes():
     rows = [np.arange(start, start + 15 + start % 7) for start in range(0, 250, 10)]
-    samples = hc.Samples.from_arrays(rows, n_pool=300, y=Y)
+    samples = Samples.from_arrays(rows, n_pool=300, y=Y)
     network = make("HistNet").fit_samples(X, samples)
     np.testing.assert_allclose(network.predict(X).sum(), 1)
 
