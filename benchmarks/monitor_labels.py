@@ -32,7 +32,7 @@ from sklearn.preprocessing import MaxAbsScaler  # noqa: E402
 from dated import DATASETS, Dated  # noqa: E402
 from headcount.monitor.deliveries import MonitorSpec  # noqa: E402
 from headcount.monitor.folder import Chunk, ChunkEstimates, Rows  # noqa: E402
-from headcount.monitor.history import Alert, History  # noqa: E402
+from headcount.monitor.history import Alert, MonitorHistory  # noqa: E402
 from headcount.monitor.reference import MonitorReference  # noqa: E402
 from headcount.monitor.series import ChunkSummaries  # noqa: E402
 from headcount.samples.samples import Samples  # noqa: E402
@@ -194,7 +194,7 @@ class LabelledStream:
                 unit_variances=units[t].tolist(),
             )
         series, start = self.summaries.series, self.summaries.start
-        return History.of(self.spec, series, start, (), summaries, []).alerts
+        return MonitorHistory.of(self.spec, series, start, (), summaries, []).alerts
 
 
 def is_open(alerts: tuple[Alert, ...], n_chunks: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from headcount.errors import HeadcountError
 from headcount.estimates import changes as module
-from headcount.estimates.changes import Changes, _Comparison, _holm, find_changes
+from headcount.estimates.changes import Changes, _ComparedFeatures, _holm, find_changes
 from headcount.estimates.column_features import code_column, features_of
 from tests.oracle import changes as oracle
 
@@ -27,7 +27,7 @@ def items(n, shares, rng, *, moved=0.0, names=("a", "b", "c", "d")):
 def comparison_of(old, codes, new, shares=None):
     coded = [code_column(n, pl.Series(old[n]), pl.Series(new[n]), is_text=False) for n in old]
     n_new = len(next(iter(new.values())))
-    return coded, _Comparison.of(features_of(coded), codes, n_new, shares, 0)
+    return coded, _ComparedFeatures.of(features_of(coded), codes, n_new, shares, 0)
 
 
 @pytest.mark.parametrize("K", [2, 3, 4])

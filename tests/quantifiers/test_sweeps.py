@@ -89,7 +89,7 @@ def test_integrals_are_exact(gap, sds, part, seed):
 
 @each_model
 def test_variances_are_those_of_the_counts(means, sds):
-    rates = sweeps._Rates(np.array(means), np.array(sds))
+    rates = sweeps._NormalRates(np.array(means), np.array(sds))
     peak = rates.peak()
     assert rates.spread(peak) >= rates.spread(oracle.best_threshold(means, sds)) - 1e-12
     left, right = rates.barriers(peak, rates.spread(peak) * np.array([0.05, 0.3, 0.8]))

@@ -89,13 +89,13 @@ class CBPE(Predictor):
         calibration = None
         if self.calibration is not None and len(reference.present) > 1:
             scores, codes = reference.posteriors.items, reference.posteriors.codes
-            calibration = _Calibration.fit(self.calibration, scores, codes)
+            calibration = _PosteriorCalibration.fit(self.calibration, scores, codes)
         expected = _Expected(calibration, reference.present, reference.n_classes)
         return expected if self.correction is None else _Corrected(expected, reference.prior)
 
 
 @dataclass(frozen=True, eq=False)
-class _Calibration:
+class _PosteriorCalibration:
     """Calibration learnt from posteriors with known classes."""
 
     method: str
@@ -104,7 +104,7 @@ class _Calibration:
     calibrators: Sequence[Calibrator]
 
     @classmethod
-    def fit(cls, method: str, scores: Floats, codes: Ints) -> _Calibration:
+    def fit(cls, method: str, scores: Floats, codes: Ints) -> _PosteriorCalibration:
         return cls(method, scores, codes, [fit_calibrator(method, scores, codes)])
 
     def transform(self, scores: Floats) -> Floats:
@@ -112,7 +112,7 @@ class _Calibration:
             [calibrator.transform(scores) for calibrator in self.calibrators], axis=0
         )
 
-    def cross_fitted(self) -> tuple[_Calibration, _OutOfFold] | None:
+    def cross_fitted(self) -> tuple[_PosteriorCalibration, _OutOfFold] | None:
         """Calibrations for new items and for its own; None if a class has a single item."""
         if np.bincount(self.codes).min() < 2:
             return None
@@ -174,7 +174,7 @@ class ExpectedTables(ConfusionModel):
 class _Expected(ExpectedTables):
     """Tables from calibrated posteriors; classes without items of the reference are empty."""
 
-    calibration: _Calibration | _OutOfFold | None
+    calibration: _PosteriorCalibration | _OutOfFold | None
     present: Ints
     n_classes: int
 
@@ -198,7 +198,7 @@ class _Expected(ExpectedTables):
         return metric.ranking.expected(pool.posteriors, masses, samples)
 
     def cross_fitted(self) -> tuple[_Expected, _Expected]:
-        if isinstance(self.calibration, _Calibration):
+        if isinstance(self.calibration, _PosteriorCalibration):
             pair = self.calibration.cross_fitted()
             if pair is not None:
                 return replace(self, calibration=pair[0]), replace(self, calibration=pair[1])

@@ -313,7 +313,7 @@ def find_changes(
     classes, codes = check_labels(y)
     columns = _checked(old, len(codes), new, texts)
     coded = [code_column(name, *pair, is_text=name in texts) for name, pair in columns.items()]
-    comparison = _Comparison.of(
+    comparison = _ComparedFeatures.of(
         features_of(coded),
         codes,
         len(next(iter(columns.values()))[1]),
@@ -460,7 +460,7 @@ class _Fit:
 
 
 @dataclass(frozen=True, eq=False)
-class _Comparison:
+class _ComparedFeatures:
     """Features of labelled and new items, and a prior of the shares of the latter."""
 
     blocks: list[_Block]
@@ -478,7 +478,7 @@ class _Comparison:
         n_new: int,
         shares: Floats | None,
         seed: int,
-    ) -> _Comparison:
+    ) -> _ComparedFeatures:
         rng = np.random.default_rng(seed)
         n, K = len(codes), int(codes.max()) + 1
         order = np.lexsort((rng.random(n), codes))
@@ -685,7 +685,7 @@ class _Feature:
         )
 
 
-def _features(comparison: _Comparison, fit: _Fit) -> list[_Feature]:
+def _features(comparison: _ComparedFeatures, fit: _Fit) -> list[_Feature]:
     features: list[_Feature] = []
     for block, expected in zip(comparison.blocks, fit.expected, strict=True):
         has_values = block.frequencies.sum(axis=2) > 0
@@ -705,7 +705,7 @@ def _features(comparison: _Comparison, fit: _Fit) -> list[_Feature]:
 
 def _ranked(
     coded: Sequence[Coded],
-    comparison: _Comparison,
+    comparison: _ComparedFeatures,
     fit: _Fit,
     column_of: Ints,
     codes: Ints,

@@ -98,7 +98,7 @@ def estimates(
         return _with_shared_prior(estimates(fitted, reduced, options.alone), fitted, options)
     if options.posterior:
         return _under_likelihood(fitted, reduced, options)
-    groups: _Groups = (
+    groups: _EstimatedGroups = (
         _PoolGroups(fitted, reduced)
         if isinstance(reduced, PoolSamples)
         else _StatisticsGroups(fitted, reduced)
@@ -153,7 +153,7 @@ def _with_shared_prior(alone: Estimates, fitted: Fitted, options: EstimateOption
     )
 
 
-def _from_history(fitted: Fitted, groups: _Groups, options: EstimateOptions) -> Revise:
+def _from_history(fitted: Fitted, groups: _EstimatedGroups, options: EstimateOptions) -> Revise:
     """Estimates of places under prior shift, revised by what held in labelled groups."""
     means, history = groups.score_means(), fitted.history
     names = [None] * len(groups.sizes) if options.groups is None else list(options.groups)
@@ -220,7 +220,7 @@ def conditioning(fitted: Fitted, model: Model, options: EstimateOptions) -> Shar
     return of_predict if same else shares
 
 
-class _Groups(Protocol):
+class _EstimatedGroups(Protocol):
     """Samples or groups whose shares are estimated."""
 
     @property

@@ -461,7 +461,7 @@ class Drift:
         *,
         p_value: float | None,
         posterior: Posterior | None = None,
-    ) -> tuple[Mixture, Mixture]:
+    ) -> tuple[ReadingMixture, ReadingMixture]:
         """Distributions of the shares of a sample: for shares, and for intervals if wider.
 
         `p_value` is that of the assumption test, None if there is none.
@@ -473,7 +473,7 @@ class Drift:
         trust = self._trust(disagreements, reach)
         cautious = self._trust(disagreements, _REACH_OF_INTERVALS)
         usual = posterior(cautious, looks)
-        wider = Mixture(
+        wider = ReadingMixture(
             *_mixed(usual, posterior(0.0, looks)),
             np.log(np.maximum(shares, _TINY)),
             readings.counted_items[:, place],
@@ -526,7 +526,7 @@ def _near_one_another() -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class ReadingMixture:
     """Distribution of the shares of a sample over readings and sizes of the drift.
 
     `weights` are those of the readings, (M,), `sizes` the chances of the drifts of each class,

@@ -117,7 +117,7 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
         n_rounds = 0
         if self.rounds and np.bincount(codes).min() >= _FOLDS:
             n_rounds = self._best_rounds(features, margins, target, codes, weights, seed)
-        self.rounds_: list[list[_Tree]] = []
+        self.rounds_: list[list[_LeafCorrection]] = []
         moved = margins.copy()
         for i in range(n_rounds):
             self.rounds_.append(self._round(features, moved, target, weights, seed + i))
@@ -159,7 +159,7 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
 
     def _round(
         self, features: Any, margins: Floats, target: Floats, weights: Floats, seed: int
-    ) -> list[_Tree]:
+    ) -> list[_LeafCorrection]:
         """One tree per class; of two classes for the second alone."""
         posteriors = softmax(margins, axis=1)
         columns = [1] if target.shape[1] == 2 else range(target.shape[1])
@@ -178,7 +178,7 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
             slope = np.bincount(leaves, weights * residuals, n)
             # One item more, that is halfway, keeps small leaves from large steps.
             curved = np.bincount(leaves, weights * curvature, n) + 0.25
-            trees.append(_Tree(j, tree, self.learning_rate * slope / curved))
+            trees.append(_LeafCorrection(j, tree, self.learning_rate * slope / curved))
         return trees
 
     def predict_proba(self, X: Any) -> Floats:
@@ -220,7 +220,7 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
 
 
 @dataclass(frozen=True, eq=False)
-class _Tree:
+class _LeafCorrection:
     """Correction of the log-posterior of one class, by leaf of a tree."""
 
     column: int
@@ -228,7 +228,7 @@ class _Tree:
     values: Floats
 
 
-def _move(margins: Floats, trees: list[_Tree], features: Any) -> None:
+def _move(margins: Floats, trees: list[_LeafCorrection], features: Any) -> None:
     """Add the corrections of one round to log-posteriors, in place."""
     for tree in trees:
         margins[:, tree.column] += tree.values[tree.tree.apply(features)]

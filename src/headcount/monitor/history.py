@@ -178,7 +178,7 @@ class MonitorStatus:
 
 
 @dataclass(frozen=True, eq=False)
-class History:
+class MonitorHistory:
     """Chunks of a monitor in the order of time, and its alerts."""
 
     spec: MonitorSpec  # settings
@@ -197,7 +197,7 @@ class History:
         past: Sequence[ChunkSummary],
         summaries: dict[Chunk, ChunkSummary],
         events: list[dict[str, Any]],
-    ) -> History:
+    ) -> MonitorHistory:
         """Detect changes in the summaries, and apply the decisions of people."""
         chunks = tuple(summaries)
         times = tuple(sorted({chunk.name for chunk in chunks}))

@@ -26,7 +26,7 @@ from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, Verdicts
 from headcount.monitor.deliveries import Delivery, MonitorSpec, as_frame, read_delivery
 from headcount.monitor.folder import Chunk, ChunkSummary, MonitorFolder
-from headcount.monitor.history import Alert, History, MonitorStatus
+from headcount.monitor.history import Alert, MonitorHistory, MonitorStatus
 from headcount.monitor.reference import MonitorReference, read_reference
 from headcount.monitor.series import ChunkSummaries
 from headcount.monitor.updates import Update, find_additions
@@ -482,7 +482,7 @@ class Monitor:
     def _summaries(self) -> ChunkSummaries:
         return ChunkSummaries(self._spec, self._reference)
 
-    def _history(self, summaries: dict[Chunk, ChunkSummary] | None = None) -> History:
+    def _history(self, summaries: dict[Chunk, ChunkSummary] | None = None) -> MonitorHistory:
         """Course of the monitor; by default without chunks that have no summary yet."""
         if summaries is None:
             chunks = self._folder.chunks()
@@ -490,10 +490,10 @@ class Monitor:
             summaries = {chunk: stored[chunk] for chunk in chunks if chunk in stored}
         series, start = self._summaries.series, self._summaries.start
         events, past = self._folder.events(), self._summaries.past
-        return History.of(self._spec, series, start, past, summaries, events)
+        return MonitorHistory.of(self._spec, series, start, past, summaries, events)
 
 
-def _plotted(history: History, group: str | None, ax: Axes | None) -> Axes:
+def _plotted(history: MonitorHistory, group: str | None, ax: Axes | None) -> Axes:
     """Draw the shares of a group over time; alerts are dotted lines with the time since."""
     from headcount import plots
 

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from headcount._support.execution import versions
 from headcount._support.text import Cell, Table
-from headcount.monitor.history import Alert, History, MonitorStatus
+from headcount.monitor.history import Alert, MonitorHistory, MonitorStatus
 from headcount.report.charts import Axis, Row, share_axis, trend_chart
 from headcount.report.page import (
     Page,
@@ -32,7 +32,7 @@ _MOST_GROUPS, _MOST_CLASSES, _MOST_CHUNKS = 12, 6, 400
 _MOST_ROWS = 400
 
 
-def monitor_page(history: History) -> Page:
+def monitor_page(history: MonitorHistory) -> Page:
     """Page of the course of a monitor."""
     status, metric = history.status(), history.spec.metric_name
     streams = history.streams[:_MOST_GROUPS]
@@ -138,7 +138,7 @@ def _advice(metric: str) -> list[str]:
     ]
 
 
-def _panels(history: History, stream: str) -> list[tuple[str, Markup]]:
+def _panels(history: MonitorHistory, stream: str) -> list[tuple[str, Markup]]:
     """Charts of the shares of a group, then of its accuracy."""
     summaries = [
         (chunk.name, summary, summary.estimates)
@@ -202,7 +202,7 @@ def _alert_table(alerts: tuple[Alert, ...]) -> Table:
     return _table(["state", "raised", "since", "reason", "ended"], rows, [])
 
 
-def _chunk_table(history: History) -> Table:
+def _chunk_table(history: MonitorHistory) -> Table:
     labels = [str(label) for label in history.spec.classes]
     metric = history.spec.metric_name
     several = len(history.streams) > 1
@@ -234,7 +234,7 @@ def _table(head: list[str], rows: list[list[str]], numbers: list[str]) -> Table:
     return Table(head, cells, [name in numbers for name in head])
 
 
-def _facts(history: History) -> dict[str, Any]:
+def _facts(history: MonitorHistory) -> dict[str, Any]:
     spec = history.spec
     chunks = f"{spec.chunk_size:,} rows" if spec.chunk_size else f"by {spec.by}"
     return {

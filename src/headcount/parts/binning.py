@@ -53,7 +53,7 @@ class _Cuts:
 
 
 @dataclass(frozen=True, eq=False)
-class _Categories:
+class _CategoryBins:
     """One bin per category of the training set, and one for all others."""
 
     positions: dict[Any, int]
@@ -134,7 +134,7 @@ class Bins:
 
     header: Header
     columns: Ints
-    rules: tuple[_Cuts | _Categories, ...]
+    rules: tuple[_Cuts | _CategoryBins, ...]
 
     @classmethod
     def learn(cls, training: Training, bins: int, columns: Ints | None = None) -> Bins:
@@ -197,16 +197,18 @@ class Bins:
 
 def _rule_of(
     features: Features, position: int, weights: Floats, bins: int
-) -> _Cuts | _Categories:
+) -> _Cuts | _CategoryBins:
     values, has_weight = features.column(position), weights > 0
     if values.dtype == np.float64:
         distinct, which = np.unique(values[has_weight], return_inverse=True)
         return _Cuts.between(distinct, _sums(weights[has_weight], which), bins)
     names = dict.fromkeys(_names(values[has_weight], features.header.label(position)))
-    return _Categories({name: code for code, name in enumerate(names)})
+    return _CategoryBins({name: code for code, name in enumerate(names)})
 
 
-def _rules_of_sparse(table: Any, weights: Floats, bins: int) -> tuple[_Cuts | _Categories, ...]:
+def _rules_of_sparse(
+    table: Any, weights: Floats, bins: int
+) -> tuple[_Cuts | _CategoryBins, ...]:
     has_weight = weights > 0
     columns = _canonical(table[np.flatnonzero(has_weight)].tocsc())
     weights, n = weights[has_weight], int(has_weight.sum())

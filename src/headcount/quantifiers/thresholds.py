@@ -403,7 +403,7 @@ def _plan(means: Floats, sds: Floats, p_delta: float | None) -> _Sweep | None:
     extent = abs(means[1] - means[0]) + sds.max()
     if extent < _NO_SPREAD:
         return None
-    rates = _Rates(sign * means, np.maximum(sds, _LEAST_SD * extent))
+    rates = _NormalRates(sign * means, np.maximum(sds, _LEAST_SD * extent))
     peak = rates.peak()
     top = float(rates.spread(peak))
     if top < _NO_SPREAD:
@@ -422,7 +422,7 @@ def _plan(means: Floats, sds: Floats, p_delta: float | None) -> _Sweep | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rates:
+class _NormalRates:
     """Rates at any threshold, for normal scores; the second class lies higher."""
 
     means: Floats
@@ -481,7 +481,7 @@ def _antiderivative(edges: Floats, function: Callable[[Floats], Floats]) -> PPol
 
 
 def _variances(
-    rates: _Rates, edges: Floats, integral: PPoly, left: Floats, right: Floats
+    rates: _NormalRates, edges: Floats, integral: PPoly, left: Floats, right: Floats
 ) -> Floats:
     """Variance of the contribution of an item, for each range, with equally frequent classes.
 
@@ -493,7 +493,7 @@ def _variances(
 
 
 def _class_variances(
-    rates: _Rates, j: int, edges: Floats, integral: PPoly, left: Floats, right: Floats
+    rates: _NormalRates, j: int, edges: Floats, integral: PPoly, left: Floats, right: Floats
 ) -> Floats:
     """With H the integral from `left` on: E H = int F / D, and E H^2 = int 2 H F / D."""
     first = _antiderivative(edges, lambda t: rates.relative(j, t))

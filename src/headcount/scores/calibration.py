@@ -258,7 +258,7 @@ class _Monotone:
 
 
 @dataclass(frozen=True)
-class _OneVsRest:
+class _RulePerClass:
     """For each class a rule for (rest, class); what they say is divided by the row sum."""
 
     rules: tuple[_Rule, ...]
@@ -297,7 +297,7 @@ def _one_vs_rest(fit_binary: _Fitter) -> _Fitter:
             fit_binary(_against_rest(scores, k), (codes == k).astype(np.int64), weights)
             for k in range(scores.shape[1])
         )
-        return _OneVsRest(tuple(rules))
+        return _RulePerClass(tuple(rules))
 
     return fit
 

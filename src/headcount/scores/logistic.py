@@ -53,7 +53,7 @@ _MAX_LIGHT = 1e15
 
 
 @dataclass(frozen=True, eq=False)
-class Items:
+class DesignMatrix:
     """Items by their features, and by a constant if there is an intercept."""
 
     matrix: Any  # the features
@@ -73,14 +73,14 @@ class Items:
     def _transposed(self) -> Any:
         return self.matrix.T
 
-    def light(self, n_columns: int) -> Items:
+    def light(self, n_columns: int) -> DesignMatrix:
         """Items to multiply with: in single precision, if that is faster."""
         X = self.matrix
         if issparse(X) and n_columns < _MIN_LIGHT_COLUMNS:
             return self
         if max(X.max(), -X.min()) > _MAX_LIGHT:
             return self
-        return Items(X.astype(np.float32), self.intercept)
+        return DesignMatrix(X.astype(np.float32), self.intercept)
 
     def outputs(self, theta: Array) -> Array:
         """Outputs of the items."""
@@ -114,7 +114,7 @@ class Preconditioner:
     inverted by Cholesky factors, or by the diagonal alone.
     """
 
-    def __init__(self, items: Items, curvature: Array, size: float) -> None:
+    def __init__(self, items: DesignMatrix, curvature: Array, size: float) -> None:
         X, d = items.matrix, items.n_features
         self.intercept, self.size = items.intercept, size
         curvature = curvature.astype(X.dtype)
@@ -184,7 +184,7 @@ class Minimum:
 
 
 def minimise(
-    items: Items,
+    items: DesignMatrix,
     target: Array,
     weights: Array,
     start: Array,
@@ -215,7 +215,7 @@ class _Point:
 
 
 class _Minimiser:
-    def __init__(self, items: Items, target: Array, weights: Array, tol: float) -> None:
+    def __init__(self, items: DesignMatrix, target: Array, weights: Array, tol: float) -> None:
         self.items, self.target, self.weights = items, target, weights[:, None]
         self.d = items.n_features
         self.n_products = 0
@@ -223,7 +223,7 @@ class _Minimiser:
         self.error = _ERROR * np.sqrt(typical.clip(max=1)) * min(1.0, tol / _TOL)
         self._multiply_with(items.light(len(weights) * len(target)))
 
-    def _multiply_with(self, items: Items) -> None:
+    def _multiply_with(self, items: DesignMatrix) -> None:
         self.light = items
         self.light_weights = self.weights.astype(items.matrix.dtype, copy=False)
 
@@ -453,7 +453,7 @@ def cross_fit(
     if intercept:
         guess[0, :, d] = _without_features(totals[0])
     models: list[LogisticRegression | None] = []
-    for minimum in _minima(Items(X, intercept), target, weights, guess, classifier.tol):
+    for minimum in _minima(DesignMatrix(X, intercept), target, weights, guess, classifier.tol):
         if minimum is None:
             models.append(None)
             continue
@@ -528,7 +528,7 @@ def _without_features(totals: Array) -> Array:
 
 
 def _minima(
-    items: Items, target: Array, weights: Array, guess: Array, tol: float
+    items: DesignMatrix, target: Array, weights: Array, guess: Array, tol: float
 ) -> list[Minimum | None]:
     """Minimum for the first weights, then those for the others, together or one by one."""
     first = minimise(items, target, weights[:1], guess, tol=tol)
@@ -549,7 +549,7 @@ def _minima(
     minima: list[Minimum | None] = [first]
     for fold_weights in fold_weight_rows:
         rows = np.flatnonzero(fold_weights)
-        members = Items(items.matrix[rows], items.intercept)
+        members = DesignMatrix(items.matrix[rows], items.intercept)
         minima.append(
             minimise(
                 members,

@@ -266,7 +266,7 @@ def judge(
         order=None if sequential is None else _values(frame[sequential]),
     )
     first, groups = judged[verdicts[0]], None if by is None else _texts(frame[by])
-    cells = _Cells.of(result, first, labels, groups)
+    cells = _JudgedCounts.of(result, first, labels, groups)
     return JudgeAnalysis(
         **(vars(result) | {"biases": _biases(frame, result, first, labels, covariates)}),
         heading=title or f"Rates of {gold} in {table.name}, judged by {' and '.join(verdicts)}",
@@ -420,7 +420,7 @@ def _labelled(gold: list[Any]) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
+class _JudgedCounts:
     """Numbers of items, of labels, and of labels by class, (G, V), (G, V) and (G, V, K)."""
 
     groups: list[Any]
@@ -432,7 +432,7 @@ class _Cells:
     @classmethod
     def of(
         cls, result: JudgeResult, verdicts: list[Any], gold: list[Any], by: list[str] | None
-    ) -> _Cells | None:
+    ) -> _JudgedCounts | None:
         """Count; None if verdicts are scores, or gold labels are not classes."""
         kinds = {str(verdict): v for v, verdict in enumerate(result.verdicts)}
         if result.scale is not None or not {str(verdict) for verdict in verdicts} <= set(kinds):

@@ -243,14 +243,14 @@ _STRAIGHT = [(6, 5, 5), (6, 11, 18), (0, 6, 13), (78, 35, 0)]
 
 
 @dataclass(frozen=True)
-class _Exact:
+class _ExactMixtures:
     scores: Array
     codes: Array
     samples: list[Array]
     shares: Array
 
 
-def _exact(K: int, all_times: Sequence[tuple[int, ...]]) -> _Exact:
+def _exact(K: int, all_times: Sequence[tuple[int, ...]]) -> _ExactMixtures:
     counts = np.array(_COUNTS[K])
     posteriors = counts / counts.sum(axis=1, keepdims=True)
     value, codes = (
@@ -259,10 +259,12 @@ def _exact(K: int, all_times: Sequence[tuple[int, ...]]) -> _Exact:
     items = np.arange(len(codes))
     samples = [np.repeat(items, np.array(times)[codes]) for times in all_times]
     mass = np.array(all_times) * counts.sum(axis=0)
-    return _Exact(posteriors[value], codes, samples, mass / mass.sum(axis=1, keepdims=True))
+    return _ExactMixtures(
+        posteriors[value], codes, samples, mass / mass.sum(axis=1, keepdims=True)
+    )
 
 
-def _predicted(case: Case, data: _Exact) -> Floats:
+def _predicted(case: Case, data: _ExactMixtures) -> Floats:
     items = Scored(data.scores) if case.takes_scores else data.scores
     return case.make().fit(items, data.codes).predict_many(items, data.samples)
 

@@ -14,7 +14,7 @@ from headcount.quantifiers.deep import networks as layers  # noqa: E402
 from headcount.quantifiers.deep.model import (  # noqa: E402
     Architecture,
     Attention,
-    Densities,
+    LearntDensities,
     Pooling,
     Recurrent,
     Votes,
@@ -28,7 +28,7 @@ from headcount.quantifiers.deep.networks import (  # noqa: E402
 KINDS = {
     "linear": Votes((5,), 3, 4, "linear"),
     "hard": Votes((5,), 3, 4, "hard"),
-    "densities": Densities(2, 3, 2, 4),
+    "densities": LearntDensities(2, 3, 2, 4),
     "mean": Pooling((5, 4), "mean"),
     "median": Pooling((5, 4), "median"),
     "max": Pooling((5, 4), "max"),

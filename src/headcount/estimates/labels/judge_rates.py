@@ -64,7 +64,7 @@ def correct_verdicts(
     check_choice("estimand", estimand, ("realised", "expected"))
     if mean is None:
         mean = scale is not None or has_many_values(gold)
-    items = _Items.of(verdicts, gold, by, calibration, clusters, weights, mean, scale)
+    items = _JudgedItems.of(verdicts, gold, by, calibration, clusters, weights, mean, scale)
     if positive is not None and (mean or positive not in items.classes.tolist()):
         raise HeadcountError(
             f"positive is {positive!r}, but a mean has no classes: leave it out."
@@ -101,7 +101,7 @@ def correct_verdicts(
 
 
 @dataclass(frozen=True, eq=False)
-class _Items:
+class _JudgedItems:
     """Checked items, numbered.
 
     `judges` maps names to kinds and columns of verdicts; `kinds` and `verdicts` are those of
@@ -133,7 +133,7 @@ class _Items:
         weights: Any,
         mean: bool,
         scale: tuple[float, float] | None,
-    ) -> _Items:
+    ) -> _JudgedItems:
         pair = None if calibration is None else _pair(calibration)
         columns = verdicts if isinstance(verdicts, Mapping) else {"judge": verdicts}
         _check_one(columns, pair is not None, mean)
@@ -184,7 +184,7 @@ class _Items:
         """Kinds of the verdicts of the first judge."""
         return next(iter(self.judges.values()))[0]
 
-    def only(self, names: Sequence[str]) -> _Items:
+    def only(self, names: Sequence[str]) -> _JudgedItems:
         """The same items with the verdicts of some judges, the first of which makes strata."""
         judges = {name: self.judges[name] for name in names}
         kinds, column = judges[names[0]]
@@ -285,7 +285,7 @@ class _Items:
 
 
 def _group(
-    items: _Items, g: int, name: Any, estimand: Estimand, slices: SliceTest | None
+    items: _JudgedItems, g: int, name: Any, estimand: Estimand, slices: SliceTest | None
 ) -> JudgedEstimate:
     """Corrected rates of one group."""
     members = items.groups == g
@@ -352,7 +352,7 @@ def _group(
 
 
 def _from_gold(
-    items: _Items, members: Bools, estimand: Estimand
+    items: _JudgedItems, members: Bools, estimand: Estimand
 ) -> tuple[Difference, Floats | None, list[str]]:
     """Shares of a group from its gold labels, by verdict, and their deviations by cluster."""
     K = len(items.classes)
@@ -409,7 +409,7 @@ def _from_gold(
     return difference, influence, notes
 
 
-def _label_order(order: Any, items: _Items, estimand: str) -> Ints:
+def _label_order(order: Any, items: _JudgedItems, estimand: str) -> Ints:
     """Position of each gold label in the order in which they were taken."""
     reason = None
     if estimand != "realised":
@@ -439,7 +439,7 @@ def _label_order(order: Any, items: _Items, estimand: str) -> Ints:
     return result
 
 
-def _sequence(items: _Items, members: Bools) -> ConfidenceSequence | None:
+def _sequence(items: _JudgedItems, members: Bools) -> ConfidenceSequence | None:
     """Interval of a group that is valid at all times, if the order of labels is known."""
     if items.order is None:
         return None
@@ -456,7 +456,7 @@ def _spread_of_means(outcomes: Floats, weights: Floats) -> float:
     return variance / max(centre * (1 - centre), 1e-12)
 
 
-def _contributions(items: _Items, positive: Any) -> tuple[Contribution, ...]:
+def _contributions(items: _JudgedItems, positive: Any) -> tuple[Contribution, ...]:
     """Use of each of several judges: lengths of intervals for all items."""
     every = list(items.judges)
     if len(every) == 1:
@@ -480,7 +480,7 @@ def _contributions(items: _Items, positive: Any) -> tuple[Contribution, ...]:
     )
 
 
-def _strata(items: _Items, members: Bools) -> tuple[Ints, Ints, Ints, list[int]]:
+def _strata(items: _JudgedItems, members: Bools) -> tuple[Ints, Ints, Ints, list[int]]:
     """Rows with gold of a group, their strata, the sizes of these, and verdicts without labels.
 
     Strata are verdicts. One with fewer than two labels joins the one with most if that can be
@@ -502,7 +502,7 @@ def _strata(items: _Items, members: Bools) -> tuple[Ints, Ints, Ints, list[int]]
     return rows, strata, np.bincount(merged), np.flatnonzero(blind).tolist()
 
 
-def _blind_note(items: _Items, members: Bools, v: int) -> str:
+def _blind_note(items: _JudgedItems, members: Bools, v: int) -> str:
     """Warning about a verdict of which no items were labelled, or one."""
     has_verdict = members & (items.verdicts == v)
     n_gold = int((has_verdict & (items.gold >= 0)).sum())
@@ -514,7 +514,7 @@ def _blind_note(items: _Items, members: Bools, v: int) -> str:
     )
 
 
-def _raw(items: _Items, members: Bools, mass: Floats) -> Floats | None:
+def _raw(items: _JudgedItems, members: Bools, mass: Floats) -> Floats | None:
     """Shares of the verdicts themselves; None if verdicts are not named as the classes."""
     if items.is_mean:
         column = next(iter(items.judges.values()))[1]
@@ -547,7 +547,7 @@ def _check_one(columns: Mapping[str, Any], calibrated: bool, mean: bool) -> None
         )
 
 
-def _randomness(items: _Items, members: Bools) -> float:
+def _randomness(items: _JudgedItems, members: Bools) -> float:
     """P-value of the hypothesis that verdicts with and without gold are distributed alike."""
     V = len(items.kinds.names)
     has_gold = items.gold >= 0

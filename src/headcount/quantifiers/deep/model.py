@@ -52,7 +52,7 @@ class Votes:
 
 
 @dataclass(frozen=True)
-class Densities:
+class LearntDensities:
     """Mean densities under Gaussians in several learnt spaces."""
 
     branches: int
@@ -97,7 +97,7 @@ class Recurrent:
     is_mean: ClassVar[bool] = False
 
 
-InvariantLayer: TypeAlias = Votes | Densities | Pooling | Attention | Recurrent
+InvariantLayer: TypeAlias = Votes | LearntDensities | Pooling | Attention | Recurrent
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ class NetworkTraining(Aggregation):
             )
         from headcount.quantifiers.deep.networks import build, computing, train, weights_of
 
-        split = _Split.of(labelled, known, self.seed)
+        split = _ValidationSplit.of(labelled, known, self.seed)
         inputs, classifier, pool = self._pool(split)
         # Known bags are few. Their vectors can be mixed if these are means over items, but
         # estimates of a mixture would have to be computed from its items.
@@ -280,7 +280,7 @@ class NetworkTraining(Aggregation):
         weights = {name: value for name, value in arrays.items() if name != _LOSSES}
         if not all(np.isfinite(value).all() for value in weights.values()):
             raise HeadcountError("The weights of the network are not numbers: train it again.")
-        split = _Split.of(labelled, None, self.seed)
+        split = _ValidationSplit.of(labelled, None, self.seed)
         inputs, classifier, pool = self._pool(split)
         # Names and shapes are checked.
         rebuild(
@@ -292,7 +292,7 @@ class NetworkTraining(Aggregation):
         self,
         weights: dict[str, Floats32],
         losses: Sequence[float],
-        split: _Split,
+        split: _ValidationSplit,
         inputs: ItemInputs,
         classifier: ClassifierInputs | None,
     ) -> NetworkTraining:
@@ -308,7 +308,9 @@ class NetworkTraining(Aggregation):
         )
         return replace(self, fitted=fitted)
 
-    def _pool(self, split: _Split) -> tuple[ItemInputs, ClassifierInputs | None, Pool]:
+    def _pool(
+        self, split: _ValidationSplit
+    ) -> tuple[ItemInputs, ClassifierInputs | None, Pool]:
         """All items as the network takes them."""
         tables = split.tables
         inputs = ItemInputs.learn(tables[-1], self.n_components, self.seed)
@@ -325,7 +327,7 @@ class NetworkTraining(Aggregation):
 
 
 @dataclass(frozen=True, eq=False)
-class _Split:
+class _ValidationSplit:
     """Items and bags in two parts: for training, and for validation."""
 
     labelled: Training | None
@@ -335,7 +337,9 @@ class _Split:
     seed: int
 
     @classmethod
-    def of(cls, labelled: Training | None, known: BagTraining | None, seed: int) -> _Split:
+    def of(
+        cls, labelled: Training | None, known: BagTraining | None, seed: int
+    ) -> _ValidationSplit:
         rows = bags = None
         if labelled is not None:
             rows = split_by_class(labelled.codes, labelled.n_classes, _HELD_ITEMS, seed)

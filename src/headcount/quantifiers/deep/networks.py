@@ -25,7 +25,7 @@ from headcount.quantifiers.deep.inputs import Bags, BagSource, Pool
 from headcount.quantifiers.deep.model import (
     Architecture,
     Attention,
-    Densities,
+    LearntDensities,
     Pooling,
     Recurrent,
     TrainingSettings,
@@ -389,7 +389,7 @@ def _hidden(sizes: Sequence[int], dropout: float) -> list[nn.Module]:
     return layers
 
 
-class _Spread(nn.Module):
+class _SpreadNorm(nn.Module):
     """Normalisation of items to a scale at which sigmoids spread over all bins."""
 
     def __init__(self, features: int) -> None:
@@ -406,7 +406,7 @@ class _Spread(nn.Module):
 class _Branches(nn.Module):
     """Item networks of several branches with one hidden layer each, side by side."""
 
-    def __init__(self, n_inputs: int, layer: Densities, dropout: float) -> None:
+    def __init__(self, n_inputs: int, layer: LearntDensities, dropout: float) -> None:
         super().__init__()
         n, hidden, width = layer.branches, layer.hidden, layer.dimensions
         self.first = nn.Sequential(*_hidden([n_inputs, n * hidden], dropout))
@@ -430,7 +430,7 @@ def _parts(layer: Any, n_inputs: int, n_classes: int, dropout: float) -> Any:
 @_parts.register
 def _(layer: Votes, n_inputs: int, n_classes: int, dropout: float) -> Any:
     sizes = [n_inputs, *layer.hidden]
-    last = nn.Linear(sizes[-1], layer.features), _Spread(layer.features), nn.Sigmoid()
+    last = nn.Linear(sizes[-1], layer.features), _SpreadNorm(layer.features), nn.Sigmoid()
     item = nn.Sequential(*_hidden(sizes, dropout), *last)
     linear = layer.kind == "linear"
     pool = LinearVotes(layer.bins) if linear else HardVotes(layer.features, layer.bins)
@@ -438,7 +438,7 @@ def _(layer: Votes, n_inputs: int, n_classes: int, dropout: float) -> Any:
 
 
 @_parts.register
-def _(layer: Densities, n_inputs: int, n_classes: int, dropout: float) -> Any:
+def _(layer: LearntDensities, n_inputs: int, n_classes: int, dropout: float) -> Any:
     pool = GaussianDensities(layer.branches, layer.gaussians, layer.dimensions)
     return _Branches(n_inputs, layer, dropout), pool, layer.branches * layer.gaussians
 

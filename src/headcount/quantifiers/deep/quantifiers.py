@@ -30,9 +30,9 @@ from headcount.quantifiers.deep.model import (
     Architecture,
     Attention,
     BagTraining,
-    Densities,
     FittedNetwork,
     InvariantLayer,
+    LearntDensities,
     NetworkTraining,
     Pooling,
     Recurrent,
@@ -432,8 +432,8 @@ class GMNet(NetworkQuantifier):
         "Pérez-Mon & González, LQ workshop at ECML-PKDD 2024",
     )
 
-    def _layer(self) -> Densities:
-        return Densities(
+    def _layer(self) -> LearntDensities:
+        return LearntDensities(
             check_count("branches", self.branches),
             check_count("gaussians", self.gaussians),
             check_count("dimensions", self.dimensions),
