@@ -10,6 +10,7 @@ import numpy as np
 
 from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import base_seeds
+from headcount._support.frames import pl
 from headcount._support.parameters import check_choice, check_count, check_fraction
 from headcount._support.text import Cell, Table, html_result
 from headcount.accuracy.fitted import (
@@ -60,7 +61,6 @@ from headcount.parts.training import Training
 from headcount.samples.samples import Samples
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
     from headcount.estimates.assumption import FitTest
@@ -211,8 +211,6 @@ class AccuracyEstimate:
 
     def to_frame(self, level: float | None = None) -> pl.DataFrame:
         """One row: method, metric, value, raw, low, high, level, estimand."""
-        import polars as pl
-
         columns = ("method", "metric", "value", "raw", "low", "high", "level", "estimand")
         facts = self.to_dict(level)
         return pl.DataFrame({name: [facts[name]] for name in columns})

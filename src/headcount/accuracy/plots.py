@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headcount._support.frames import pl
 from headcount.plots._style import INK, method_styles, open_canvas, read
 from headcount.plots.error_plots import error_by_shift
 from headcount.plots.share_plots import diagonal
@@ -57,8 +58,6 @@ def plot_estimates(
     >>> accuracy.plot_estimates(frame).get_xlabel()
     'true accuracy'
     """
-    import polars as pl
-
     table = read(frame, ("method",), ("true", "estimated"))
     ax = diagonal(
         table.with_columns(pl.lit(metric).alias("class")),
@@ -103,8 +102,6 @@ def plot_errors(
     >>> accuracy.plot_errors(frame).get_ylabel()
     'mean error of accuracy'
     """
-    import polars as pl
-
     table = read(frame, ("method",), ("shift", "true", "estimated"))
     errors = table.with_columns((pl.col("estimated") - pl.col("true")).abs().alias("error"))
     return error_by_shift(errors, bins=bins, error=f"error of {metric}", ax=ax, width=width)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import base_seeds
+from headcount._support.frames import pl
 from headcount._support.parameters import check_count, check_fraction, check_grid
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import FittedPredictor
@@ -312,8 +313,6 @@ def _candidates(base: QuAcc, settings: list[dict[str, Any]]) -> list[QuAcc]:
 def _frame(
     settings: list[dict[str, Any]], trials: Sequence[SettingTrial], errors: Floats
 ) -> Any:
-    import polars as pl
-
     names = list(dict.fromkeys(name for setting in settings for name in setting))
     columns: dict[str, Any] = {
         name: [str(setting[name]) if name in setting else None for setting in settings]

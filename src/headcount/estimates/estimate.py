@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 
 from headcount import plots
 from headcount._support.arrays import Array, Bools, Floats, Ints
+from headcount._support.frames import pl
 from headcount._support.parameters import check_choice, check_fraction
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.estimates.conditioning import ACTIONS, RepeatedPosterior, SharePosterior, action
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
 
@@ -584,8 +584,6 @@ class Estimate:
 
     def to_frame(self, level: float = 0.95) -> pl.DataFrame:
         """Table with columns class, share, raw, low, high, count, count_low, count_high."""
-        import polars as pl
-
         columns = self._columns(level)
         return pl.DataFrame(columns | {"class": self.classes.tolist()})
 

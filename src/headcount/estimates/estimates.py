@@ -19,6 +19,7 @@ import numpy as np
 
 from headcount import plots
 from headcount._support.arrays import Array, Bools, Floats, Ints
+from headcount._support.frames import pl
 from headcount._support.text import Cell, Table, html_result
 from headcount.estimates.conditioning import (
     RepeatedPosterior,
@@ -28,7 +29,6 @@ from headcount.estimates.conditioning import (
 from headcount.estimates.estimate import Estimand, Estimate
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
     from typing_extensions import TypeVar
 
@@ -136,8 +136,6 @@ class Estimates(Mapping[Hashable, AnyEstimate]):
             With the columns group and items, those of ``to_frame`` of an estimate, error (from
             statistics in place of items) and fit_p_value.
         """
-        import polars as pl
-
         frames, estimates = [], iter(self.values())
         for name in self.names:
             estimate: Any = next(estimates)
@@ -178,8 +176,6 @@ class Estimates(Mapping[Hashable, AnyEstimate]):
         ax : matplotlib Axes, default=None
             Axes to draw into; a new figure by default.
         """
-        import polars as pl
-
         names = [_label(name) for name in self.names]
         frame, quantity = self.to_frame(level), self.quantity
         if quantity == "shares":

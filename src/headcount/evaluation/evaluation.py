@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 from headcount import plots
 from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import versions
+from headcount._support.frames import pl
 from headcount._support.parameters import check_choice
 from headcount._support.text import Table, html_result
 from headcount.errors import HeadcountError
@@ -32,7 +33,6 @@ from headcount.evaluation.summary import (
 )
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
 
@@ -229,8 +229,6 @@ class Evaluation:
             errors. True gives one row per method, sample and class: method, sample, size,
             class, true, estimated and shift.
         """
-        import polars as pl
-
         return pl.DataFrame(self._long() if long else self._wide(), nan_to_null=True)
 
     def _keys(self, n_rows: int = 1) -> dict[str, Any]:
@@ -268,8 +266,6 @@ class Evaluation:
         metric : str, default=None
             One of ``metrics``; the first one by default.
         """
-        import polars as pl
-
         values = self.metrics[self._metric(metric)]
         return pl.DataFrame(dict(zip(self.methods, values, strict=True)))
 
@@ -480,8 +476,6 @@ _KEY = "headcount"
 
 def write_parquet(evaluation: Evaluation, path: str | Path) -> None:
     """Write an evaluation to a file."""
-    import polars as pl
-
     labels, priors = evaluation.classes.tolist(), evaluation.priors
     by_sample = priors.ndim == 3
     head = {
@@ -506,8 +500,6 @@ def write_parquet(evaluation: Evaluation, path: str | Path) -> None:
 
 def read_parquet(path: str | Path) -> dict[str, Any]:
     """Read the fields of an evaluation from a file."""
-    import polars as pl
-
     written = pl.read_parquet_metadata(path).get(_KEY)
     if written is None:
         raise HeadcountError(
@@ -605,8 +597,6 @@ class Evaluations:
 
         Shares of classes that a dataset does not have are missing.
         """
-        import polars as pl
-
         frames = [
             one.to_frame().select(pl.lit(name).alias("dataset"), pl.all())
             for name, one in self.each.items()
@@ -621,8 +611,6 @@ class Evaluations:
         metric : str, default=None
             One of the metrics; the first one by default.
         """
-        import polars as pl
-
         columns: dict[str, Any] = {"dataset": list(self.each)}
         return pl.DataFrame(
             columns | dict(zip(self.methods, self._means(metric).T, strict=True))

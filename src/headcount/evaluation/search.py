@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import joblib
 import numpy as np
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import base_seeds, track
+from headcount._support.frames import pl
 from headcount._support.parameters import check_count, check_grid
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
@@ -45,10 +46,6 @@ from headcount.samples.protocols import UPP, draw_samples
 from headcount.samples.samples import Samples, as_samples, check_share_rows
 from headcount.scores.folds import make_folds
 from headcount.scores.scorer import ScoredPool, equal_scorers
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 # Settings that are printed.
 _MOST_ROWS = 20
@@ -105,8 +102,6 @@ class SearchResults:
 
     def to_frame(self) -> pl.DataFrame:
         """The table as a Polars frame: parameters, mean, standard deviation, problem."""
-        import polars as pl
-
         names = list(dict.fromkeys(name for setting in self.settings for name in setting))
         columns: dict[str, list[Any]] = {
             name: [_plain(setting.get(name)) for setting in self.settings] for name in names

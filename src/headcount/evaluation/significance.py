@@ -13,6 +13,7 @@ from scipy import special, stats
 
 from headcount import plots
 from headcount._support.arrays import Floats
+from headcount._support.frames import pl
 from headcount._support.parameters import check_choice, check_count, check_fraction
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
@@ -20,7 +21,6 @@ from headcount.items.arrays import as_narwhals
 from headcount.plots.data import rank_groups
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
 
@@ -234,8 +234,6 @@ class Comparison:
 
     def to_frame(self) -> pl.DataFrame:
         """A Polars frame: method, mean, sd, rank, p (null for the best), mark."""
-        import polars as pl
-
         columns = (self.methods, self.means, self.sds, self.ranks, self.p_values, self.marks)
         return pl.DataFrame(dict(zip(_COLUMNS, columns, strict=True)), nan_to_null=True)
 

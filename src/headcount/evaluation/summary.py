@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from headcount._support.arrays import Array, Bools, Floats, Ints
+from headcount._support.frames import pl
 from headcount._support.parameters import check_count
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.evaluation.significance import compare
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 DIGITS = 4
 _TIE = 1e-12
@@ -190,8 +187,6 @@ class Summary:
 
     def to_frame(self) -> pl.DataFrame:
         """A Polars frame, one row per method and group: mean, sd and median of each metric."""
-        import polars as pl
-
         n_methods, n_groups = self.counts.shape
         columns: dict[str, Any] = {"method": np.repeat(self.methods, n_groups)}
         if self.by is not None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headcount._support.frames import pl
 from headcount._support.parameters import check_count
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -363,8 +363,6 @@ def read(
     frame: Any, text: Sequence[str], numbers: Sequence[str], optional: Sequence[str] = ()
 ) -> pl.DataFrame:
     """Read columns from a frame and check their types and values."""
-    import polars as pl
-
     table = _as_polars(frame)
     for name in (*text, *numbers):
         if name not in table.columns:
@@ -397,7 +395,6 @@ def read(
 
 def _as_polars(frame: Any) -> pl.DataFrame:
     import narwhals.stable.v2 as nw
-    import polars as pl
 
     if isinstance(frame, pl.DataFrame):
         return frame
@@ -422,8 +419,6 @@ def names_in_order(table: pl.DataFrame, column: str = "method") -> list[str]:
 
 def of_class(table: pl.DataFrame, positive: Any) -> pl.DataFrame:
     """Rows of the class ``positive``, by default of the last of two classes, or all rows."""
-    import polars as pl
-
     classes = names_in_order(table, "class")
     if positive is None:
         if len(classes) != 2:

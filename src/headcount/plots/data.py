@@ -17,28 +17,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from headcount._support.arrays import Bools, Floats
+from headcount._support.frames import pl
 from headcount._support.parameters import check_count, check_fraction
 from headcount.errors import HeadcountError
 from headcount.metrics.checks import check_shares
 from headcount.plots._style import names_in_order, of_class, read
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 _SAME = 9  # decimals to which values on an axis are compared
 
 
 def by_bins(table: pl.DataFrame, column: str, bins: int) -> Any:
     """Rows by method, in order of appearance, and by ascending value."""
-    import polars as pl
-
     check_count("bins", bins)
     values = table[column].round(_SAME).to_numpy() + 0.0  # no -0
     left = right = values
@@ -53,8 +48,6 @@ def by_bins(table: pl.DataFrame, column: str, bins: int) -> Any:
 
 def in_order(table: pl.DataFrame, column: str) -> pl.DataFrame:
     """Sort rows by method, in order of appearance, then by a column."""
-    import polars as pl
-
     place = {method: i for i, method in enumerate(names_in_order(table))}
     return table.sort(pl.col("method").replace_strict(place), column, maintain_order=True)
 
@@ -88,8 +81,6 @@ def diagonal(
     frame: Any, *, positive: Any = None, spread: float = 0.9, bins: int = 25
 ) -> pl.DataFrame:
     """Estimated by true shares: method, left, right, true, low, estimated, high, n."""
-    import polars as pl
-
     check_fraction("spread", spread)
     table = of_class(read(frame, ("method", "class"), ("true", "estimated")), positive)
     estimated, tail = pl.col("estimated"), (1 - spread) / 2
@@ -104,8 +95,6 @@ def diagonal(
 
 def error_by_shift(frame: Any, *, bins: int = 10) -> pl.DataFrame:
     """Errors by the shift of the sample: method, left, right, shift, mean, sd, n."""
-    import polars as pl
-
     table = read(frame, ("method",), ("shift", "error"))
     return by_bins(table, "shift", bins).agg(
         pl.col("shift").mean(),
@@ -117,8 +106,6 @@ def error_by_shift(frame: Any, *, bins: int = 10) -> pl.DataFrame:
 
 def supremacy(frame: Any, *, bins: int = 10) -> pl.DataFrame:
     """Share of the samples on which each method is the best: method, left, right, share, n."""
-    import polars as pl
-
     table = read(frame, ("method", "sample"), ("shift", "error"))
     best = (pl.col("error") == pl.col("error").min().over("sample")).cast(pl.Float64)
     table = table.with_columns(pl.col("shift").mean().over("sample"), best=best)
@@ -132,8 +119,6 @@ def supremacy(frame: Any, *, bins: int = 10) -> pl.DataFrame:
 
 def calibration(frame: Any, *, bins: int = 10) -> pl.DataFrame:
     """Observed and predicted shares of the positive class, by method and bin of scores."""
-    import polars as pl
-
     check_count("bins", bins)
     table = read(frame, ("method",), ("score", "positive"))
     if not (
@@ -159,8 +144,6 @@ def calibration(frame: Any, *, bins: int = 10) -> pl.DataFrame:
 
 def bias_boxes(frame: Any, *, positive: Any = None, bins: int = 1) -> pl.DataFrame:
     """Signed errors: method, left, right, low, q1, median, q3, high, mean, n."""
-    import polars as pl
-
     table = of_class(read(frame, ("method", "class"), ("true", "estimated")), positive)
     error = pl.col("estimated") - pl.col("true")
     return _box(by_bins(table.with_columns(error=error), "true", bins))
@@ -173,8 +156,6 @@ def error_boxes(frame: Any, *, bins: int = 5) -> pl.DataFrame:
 
 def letter_values(frame: Any) -> pl.DataFrame:
     """Letter values of the errors: method, inside, low, high."""
-    import polars as pl
-
     table = read(frame, ("method",), ("error",))
     rows = []
     for (method,), group in table.group_by("method", maintain_order=True):
@@ -189,8 +170,6 @@ def letter_values(frame: Any) -> pl.DataFrame:
 
 def learning_curves(frame: Any) -> pl.DataFrame:
     """Errors by training size: method, size, mean, se, n."""
-    import polars as pl
-
     table = in_order(read(frame, ("method",), ("size", "error")), "size")
     return table.group_by("method", "size", maintain_order=True).agg(
         pl.col("error").mean().alias("mean"),
@@ -201,8 +180,6 @@ def learning_curves(frame: Any) -> pl.DataFrame:
 
 def means(frame: Any) -> pl.DataFrame:
     """Means with intervals: method, mean, low, high, mark."""
-    import polars as pl
-
     table = read(frame, ("method",), ("mean", "low", "high"), ("mark",))
     _check_intervals(table)
     return table if "mark" in table.columns else table.with_columns(mark=pl.lit(""))
@@ -230,8 +207,6 @@ def by_group(frame: Any, *, positive: Any = None, compared: Sequence[str] = ()) 
 
 def critical_difference(ranks: Mapping[str, float], difference: float) -> pl.DataFrame:
     """Average ranks, the best first: method, rank, groups."""
-    import polars as pl
-
     if len(ranks) < 2 or not np.isfinite([*ranks.values(), difference]).all():
         raise HeadcountError(
             "ranks must have at least 2 methods and finite numbers, and difference must be "
@@ -270,8 +245,6 @@ def simplex(
     shares: ArrayLike | Mapping[str, ArrayLike], *, level: float = 0.95
 ) -> pl.DataFrame:
     """Shares of three classes as points of a triangle: method, x, y, inside."""
-    import polars as pl
-
     check_fraction("level", level)
     named = shares if isinstance(shares, Mapping) else {"": shares}
     frames = []
@@ -307,8 +280,6 @@ def _nearest(points: Floats, level: float) -> Bools:
 
 
 def _box(groups: Any) -> pl.DataFrame:
-    import polars as pl
-
     error = pl.col("error")
     ends = {"low": WHISKERS[0], "q1": 0.25, "median": 0.5, "q3": 0.75, "high": WHISKERS[1]}
     boxes: pl.DataFrame = groups.agg(

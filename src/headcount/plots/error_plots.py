@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headcount._support.frames import pl
 from headcount._support.parameters import check_positive
 from headcount.errors import HeadcountError
 from headcount.plots import data
@@ -28,7 +29,6 @@ from headcount.plots._style import (
 )
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 

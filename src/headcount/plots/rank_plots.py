@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headcount._support.frames import pl
 from headcount.plots import data
 from headcount.plots._style import (
     FAINT,
@@ -18,7 +19,6 @@ from headcount.plots._style import (
 )
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headcount._support.frames import pl
 from headcount._support.parameters import check_share
 from headcount.plots import data
 from headcount.plots._style import (
@@ -32,7 +33,6 @@ from headcount.plots._style import (
 )
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure

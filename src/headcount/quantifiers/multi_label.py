@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from headcount import plots
 from headcount._support.arrays import Array, Floats
+from headcount._support.frames import pl
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.estimates.estimate import Estimate, Intervals
@@ -23,7 +24,6 @@ from headcount.scores.scorer import ScoredPool, Scorer
 from headcount.scores.tags import TagScorer, check_tags
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
 
@@ -291,8 +291,6 @@ class TagEstimate(Estimates[Estimate]):
 
     def to_frame(self, level: float = 0.95) -> pl.DataFrame:
         """Table with a row per tag: share, raw, interval, counts and p-value."""
-        import polars as pl
-
         rows = pl.concat([estimate.to_frame(level)[1:] for estimate in self.values()])
         tests = [estimate.fit_test for estimate in self.values()]
         p_values = [None if test is None else float(test.p_value) for test in tests]

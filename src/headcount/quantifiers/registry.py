@@ -9,16 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from headcount._support.frames import pl
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError, warn
 from headcount.parts.fitted import MethodInfo
 from headcount.quantifiers.base import Quantifier
 from headcount.quantifiers.one_class import OneClassQuantifier
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ENTRY_POINTS = "headcount.methods"
 """Group of entry points by which other packages add methods."""
@@ -245,8 +243,6 @@ class MethodTable:
 
     def to_frame(self) -> pl.DataFrame:
         """Table as a Polars frame."""
-        import polars as pl
-
         return pl.DataFrame(list(self.rows), schema=list(self.columns), orient="row")
 
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,16 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from headcount._kernels.draws import draw_items
 from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import RandomState, base_seeds, each_range, stream_seeds
+from headcount._support.frames import pl
 from headcount._support.parameters import check_count, check_flag, check_fraction
 from headcount._support.text import html_result
 from headcount.errors import HeadcountError
 from headcount.items.arrays import encode_labels
 from headcount.samples.protocols import nearest_counts
 from headcount.samples.samples import Samples, index_dtype, sort_by_code
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 _FEWEST_ITEMS_A_THREAD = 1 << 14
 
@@ -345,8 +342,6 @@ class ShiftExperiment:
 
     def to_frame(self) -> pl.DataFrame:
         """Table with one row per test sample: settings, degree, size and true shares."""
-        import polars as pl
-
         assert self.test.prevalence is not None
         assert self.test.classes is not None
         n = len(self.test)
@@ -473,8 +468,6 @@ class ShiftedSamples:
         polars.DataFrame
             Training set, sample, settings, degree, size and true shares.
         """
-        import polars as pl
-
         design = self._design
         sets = [self._tests(kind) for kind in range(len(design.pairs))] * self._repeats
         lengths = [len(kinds) for _, kinds in sets]

@@ -13,6 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 from headcount._support.arrays import Array
+from headcount._support.frames import pl
 from headcount.items.arrays import Scored
 from headcount.quantifiers.base import ScoringPlan
 from headcount.scores.scorer import Scorer
@@ -36,8 +37,6 @@ Form = tuple[Callable[[Array], Any], Callable[[Array], Any]]
 
 def forms_of_tables() -> list[Form]:
     """Lists, Polars and, if it is installed, pandas."""
-    import polars as pl
-
     forms: list[Form] = [
         (lambda table: table.tolist(), lambda column: column.tolist()),
         (lambda table: pl.DataFrame(table, schema=_COLUMNS[: table.shape[1]]), pl.Series),

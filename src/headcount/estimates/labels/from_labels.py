@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from scipy import special
 
 from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import uniforms
+from headcount._support.frames import pl
 from headcount._support.parameters import check_choice, check_fraction
 from headcount._support.text import Cell, Table
 from headcount.errors import HeadcountError
@@ -27,10 +28,6 @@ from headcount.estimates.labels.plan import LabelPlan, Strata
 from headcount.estimates.labels.pool import PoolPosteriors
 from headcount.estimates.labels.sample import LabelSample, check_rows, population_variance
 from headcount.items.arrays import encode_labels
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 _OF = {"realised": "among", "expected": "behind"}
 _N_DRAWS = 1000
@@ -167,8 +164,6 @@ class LabelledEstimate(Estimate):
 
     def to_frame(self, level: float = 0.95) -> pl.DataFrame:
         """Table of `Estimate.to_frame` with the shares under prior shift and intervals."""
-        import polars as pl
-
         ends = self.under_shift.interval(level)
         return super().to_frame(level).with_columns(
             shift_share=pl.Series(self.under_shift.shares),

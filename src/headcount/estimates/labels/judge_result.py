@@ -13,6 +13,7 @@ from scipy import special
 
 from headcount import plots
 from headcount._support.arrays import Array, Floats
+from headcount._support.frames import pl
 from headcount._support.parameters import check_fraction
 from headcount._support.text import Cell, Table, chance, html_result
 from headcount.errors import HeadcountError
@@ -34,7 +35,6 @@ from headcount.estimates.labels.judge_errors import (
 from headcount.metrics.agreement import AgreementStatistic, Bias
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
 
@@ -229,8 +229,6 @@ class JudgeResult:
 
     def to_frame(self, level: float = 0.95) -> pl.DataFrame:
         """Table with one row per group and class, and intervals of a level."""
-        import polars as pl
-
         rows = []
         for group in self.groups:
             ends, raw = group.interval(level), group.verdict_shares
@@ -253,8 +251,6 @@ class JudgeResult:
 
     def differences_frame(self, level: float = 0.95) -> pl.DataFrame:
         """Table of `differences` with one row per pair of groups and class."""
-        import polars as pl
-
         return pl.DataFrame(
             [
                 {
@@ -272,8 +268,6 @@ class JudgeResult:
 
     def agreement_frame(self, level: float = 0.95) -> pl.DataFrame:
         """Table of the agreement of each judge with the gold labels."""
-        import polars as pl
-
         return pl.DataFrame(
             [
                 {"judge": judge, "measure": statistic.name, "value": statistic.value}
@@ -285,8 +279,6 @@ class JudgeResult:
 
     def rates_frame(self, level: float = 0.95) -> pl.DataFrame:
         """Table of the judge's verdicts by true class, with intervals of a level."""
-        import polars as pl
-
         level = check_fraction("level", level)
         rows = []
         for source, table in self.rates.items():

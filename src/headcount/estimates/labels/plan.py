@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.frames import pl
 from headcount._support.parameters import check_choice, check_count, check_fraction
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
@@ -21,7 +22,6 @@ from headcount.estimates.labels.sample import LabelSample, sums_by
 from headcount.items.arrays import as_narwhals, plain_column
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.axes import Axes
 
 
@@ -309,8 +309,6 @@ class LabelPlan:
 
     def to_frame(self) -> pl.DataFrame:
         """Table with columns row, stratum, weight, label (empty) and pool."""
-        import polars as pl
-
         return pl.DataFrame(
             {
                 "row": self.rows,

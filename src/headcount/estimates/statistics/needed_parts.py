@@ -9,7 +9,7 @@ from functools import partial
 from hashlib import blake2b
 from itertools import groupby
 from types import BuiltinFunctionType, FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 from headcount._kernels.accumulation import number_distinct
 from headcount._support.arrays import Ints
 from headcount._support.execution import results_in_order
+from headcount._support.frames import pl
 from headcount.errors import HeadcountError
 from headcount.estimates.estimation import needed_statistics
 from headcount.estimates.statistics.stores import LogitCells, RatioCells, Sums
 from headcount.items.arrays import Scored, Verdicts, count_rows
 from headcount.parts.fitted import Fitted, Form, HasFitted, NeedsStatistics, Part
 from headcount.parts.training import CellsOf, MeanOf
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 _DIGEST_BYTES = 16
 _NAMED = (type, FunctionType, BuiltinFunctionType)
@@ -121,8 +118,6 @@ def number_groups(groups: Any, n_rows: int) -> Numbered:
     >>> number_groups(["b", "a", "b"], 3).codes
     array([0, 1, 0])
     """
-    import polars as pl
-
     if groups is None:
         return Numbered(pl.Series([None], dtype=pl.Null), np.zeros(n_rows, np.int64))
     if isinstance(groups, Numbered):
@@ -165,8 +160,6 @@ def _number_in(
 
 def _as_column(groups: Any) -> pl.Series:
     """Groups as a column of one of the kinds of names."""
-    import polars as pl
-
     try:
         if isinstance(groups, pl.Series):
             values = groups
@@ -202,8 +195,6 @@ class GroupNames:
     """Different names of groups, in the order in which they came."""
 
     def __init__(self, names: pl.Series | None = None) -> None:
-        import polars as pl
-
         self._names = pl.Series([], dtype=pl.Null) if names is None else names
 
     def __len__(self) -> int:
@@ -211,8 +202,6 @@ class GroupNames:
 
     def find(self, names: pl.Series) -> tuple[GroupNames, Ints]:
         """Numbers of names here, and these names with those that are new."""
-        import polars as pl
-
         known_names, new_names = self._names, names
         kinds = {column.dtype for column in (known_names, new_names)} - {pl.Null()}
         if len(kinds) > 1:
@@ -255,8 +244,6 @@ class GroupNames:
     @classmethod
     def from_json(cls, content: Any) -> GroupNames:
         """Names from what `to_json` made, checked."""
-        import polars as pl
-
         types = {
             "none": (type(None), pl.Null()),
             "text": (str, pl.String()),
@@ -291,8 +278,6 @@ class GroupNames:
 
 
 def _kind(names: pl.Series) -> str:
-    import polars as pl
-
     kinds = {
         pl.String(): "text",
         pl.Int64(): "whole",

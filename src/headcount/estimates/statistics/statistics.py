@@ -28,12 +28,13 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from headcount._support.arrays import Array, Ints
 from headcount._support.files import write_bytes
+from headcount._support.frames import pl
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.estimates.statistics.needed_parts import (
@@ -54,10 +55,6 @@ from headcount.estimates.statistics.stores import RatioCells, Sums, check_room
 from headcount.estimates.statistics.streams import BatchReader, read_batches
 from headcount.parts.fitted import Form, GroupStatistics, Part
 from headcount.parts.training import Reduced
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 VERSION = 2
 """Version of the format that is written."""
@@ -526,8 +523,6 @@ class Statistics(GroupStatistics):
 
     def to_frame(self) -> pl.DataFrame:
         """Table with the columns group and items, one row per group."""
-        import polars as pl
-
         self._sort()
         return pl.DataFrame({"group": self._names.column, "items": self._sizes})
 

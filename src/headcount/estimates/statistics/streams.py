@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from headcount._support.arrays import Array, Floats
 from headcount._support.execution import check_fork
+from headcount._support.frames import pl
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, Verdicts, check_scores
 from headcount.parts.fitted import Fitted
-
-if TYPE_CHECKING:
-    import polars as pl
 
 # Most rows and values of a batch, and fewest rows of many columns. Batches of scores are
 # smaller, as several of them are in memory at once.
@@ -145,8 +143,6 @@ def read_batches(
     model: Any, batches: Any, by: str | None, reader: BatchReader | None
 ) -> Iterator[tuple[Any, pl.Series | None]]:
     """Items of record batches, and their groups."""
-    import polars as pl
-
     reader = ScoreReader(model, by=by) if reader is None else reader
     if isinstance(batches, pl.LazyFrame) and isinstance(reader, ScoreReader):
         with _reading():
@@ -167,8 +163,6 @@ def read_batches(
 
 def frames_of(batches: Any) -> Iterator[pl.DataFrame]:
     """Frames of a stream or of record batches, all with the same columns."""
-    import polars as pl
-
     check_fork()
     schema: dict[str, Any] | None = None
     for number, batch in enumerate(_readable(batches)):
@@ -198,8 +192,6 @@ def _readable(batches: Any) -> Iterator[Any]:
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    import polars as pl
-
     try:
         yield
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
@@ -213,8 +205,6 @@ def _reading() -> Iterator[None]:
 
 def _each(batches: Any) -> Iterable[Any]:
     """Record batches, one at a time if the stream allows it."""
-    import polars as pl
-
     if isinstance(batches, pl.DataFrame):
         return [batches]
     if isinstance(batches, pl.LazyFrame):
@@ -244,8 +234,6 @@ def _parts(frame: pl.DataFrame, rows: int) -> Iterable[pl.DataFrame]:
 
 
 def _frame(batch: Any) -> pl.DataFrame:
-    import polars as pl
-
     try:
         frame = pl.DataFrame(batch)
     except (TypeError, ValueError, pl.exceptions.PolarsError):

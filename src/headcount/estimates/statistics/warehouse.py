@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from headcount._support.arrays import Floats, Ints
+from headcount._support.frames import pl
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, as_narwhals
 from headcount.parts.fitted import Form, GroupStatistics, Part
 from headcount.parts.training import CellsOf, MeanOf, Reduced, WeightedRows
 from headcount.samples.samples import Samples
-
-if TYPE_CHECKING:
-    import polars as pl
 
 # Cells of the logit from -15 to 15. Wider cells show the error.
 _N_CELLS, _REACH = 1024, 15
@@ -79,8 +77,6 @@ class CountedScores(GroupStatistics):
     @classmethod
     def of(cls, frame: Any, by: str | None = None) -> CountedScores:
         """Read the table that a query returned, of which `by` are the groups."""
-        import polars as pl
-
         table = _checked(frame, by)
         table = table.sort("group", "cell", nulls_last=True)
         groups = table.group_by("group", maintain_order=True).agg(pl.col("items").sum())
@@ -146,8 +142,6 @@ class CellRows:
 
 def _joined(table: pl.DataFrame, doublings: int) -> CellRows:
     """Cells of 2**doublings times the width."""
-    import polars as pl
-
     wide = table.group_by("group", pl.col("cell") // 2**doublings, maintain_order=True).agg(
         pl.col("items").sum(), pl.col("total").sum()
     )
@@ -160,7 +154,6 @@ def _joined(table: pl.DataFrame, doublings: int) -> CellRows:
 def _checked(frame: Any, by: str | None) -> pl.DataFrame:
     """The table with the columns group, cell, items and total."""
     import narwhals.stable.v2 as nw
-    import polars as pl
 
     read = as_narwhals(frame, "frame")
     if not isinstance(read, nw.DataFrame):
@@ -199,8 +192,6 @@ def _checked(frame: Any, by: str | None) -> pl.DataFrame:
 
 
 def _check_values(table: pl.DataFrame) -> None:
-    import polars as pl
-
     if not len(table):
         raise HeadcountError("frame has no rows: the query found no items with a score.")
     mean = pl.col("total") / pl.col("items")
