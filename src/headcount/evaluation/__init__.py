@@ -1,19 +1,5 @@
 """Evaluation over samples, significance tests and model selection."""
 
-from __future__ import annotations
+import lazy_loader
 
-from headcount.evaluation.evaluation import Evaluation, Evaluations
-from headcount.evaluation.run import evaluate
-from headcount.evaluation.search import GridSearch
-from headcount.evaluation.significance import Comparison, compare
-from headcount.evaluation.summary import Summary
-
-__all__ = [
-    "Comparison",
-    "Evaluation",
-    "Evaluations",
-    "GridSearch",
-    "Summary",
-    "compare",
-    "evaluate",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,16 +1,5 @@
 """Classifiers trained for quantification, as scikit-learn estimators."""
 
-from __future__ import annotations
+import lazy_loader
 
-from headcount.learn.multicalibrated import MulticalibratedClassifier
-from headcount.learn.multivariate_svc import MultivariateSVC
-from headcount.learn.neighbours import ProportionWeightedKNN
-from headcount.learn.trees import QuantificationForestClassifier, QuantificationTreeClassifier
-
-__all__ = [
-    "MulticalibratedClassifier",
-    "MultivariateSVC",
-    "ProportionWeightedKNN",
-    "QuantificationForestClassifier",
-    "QuantificationTreeClassifier",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,9 +1,5 @@
 """Monitor of a classifier in production: reference, chunks, alerts, state that survives."""
 
-from __future__ import annotations
+import lazy_loader
 
-from headcount.monitor.history import Alert, MonitorStatus
-from headcount.monitor.monitor import Monitor
-from headcount.monitor.updates import Update
-
-__all__ = ["Alert", "Monitor", "MonitorStatus", "Update"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -7,20 +7,6 @@
 ()
 """
 
-from headcount.testing.cases import Case
-from headcount.testing.run import (
-    Check,
-    CheckReport,
-    CheckResult,
-    check_quantifier,
-    quantifier_checks,
-)
+import lazy_loader
 
-__all__ = [
-    "Case",
-    "Check",
-    "CheckReport",
-    "CheckResult",
-    "check_quantifier",
-    "quantifier_checks",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

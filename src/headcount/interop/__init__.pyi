@@ -1,0 +1,10 @@
+from .foreign import ForeignQuantifier as ForeignQuantifier
+from .foreign import from_qunfold as from_qunfold
+from .quapy import LabelledSamples as LabelledSamples
+from .quapy import QuaPyQuantifier as QuaPyQuantifier
+from .quapy import from_labelled_collection as from_labelled_collection
+from .quapy import from_quapy as from_quapy
+from .quapy import is_quapy as is_quapy
+from .quapy import samples_from_quapy as samples_from_quapy
+from .quapy import to_labelled_collection as to_labelled_collection
+from .quapy import to_quapy as to_quapy

@@ -1,0 +1,5 @@
+from .multicalibrated import MulticalibratedClassifier as MulticalibratedClassifier
+from .multivariate_svc import MultivariateSVC as MultivariateSVC
+from .neighbours import ProportionWeightedKNN as ProportionWeightedKNN
+from .trees import QuantificationForestClassifier as QuantificationForestClassifier
+from .trees import QuantificationTreeClassifier as QuantificationTreeClassifier

@@ -1,0 +1,11 @@
+from .experiments import ShiftedSamples as ShiftedSamples
+from .experiments import ShiftExperiment as ShiftExperiment
+from .shift_protocols import ConceptShift as ConceptShift
+from .shift_protocols import DomainMixer as DomainMixer
+from .shift_protocols import GlobalCovariateShift as GlobalCovariateShift
+from .shift_protocols import KnockOut as KnockOut
+from .shift_protocols import LocalCovariateShift as LocalCovariateShift
+from .shift_protocols import PriorShift as PriorShift
+from .shift_protocols import TweakOne as TweakOne
+from .synthetic import SyntheticShift as SyntheticShift
+from .synthetic import make_shift as make_shift
