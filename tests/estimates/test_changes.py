@@ -7,8 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from headcount.errors import HeadcountError
 from headcount.estimates import changes as module
-from headcount.estimates.changes import Changes, _ComparedFeatures, _holm, find_changes
+from headcount.estimates.changes import Changes, _ComparedFeatures, find_changes
 from headcount.estimates.column_features import code_column, features_of
+from headcount.metrics.agreement import corrected_by_holm
 from tests.oracle import changes as oracle
 
 
@@ -113,7 +114,7 @@ def test_scores_of_labelled_items_are_out_of_fold():
 
 def test_adjustment_of_p_values_against_the_oracle():
     p_values = np.random.default_rng(0).random(12) ** 4
-    assert_allclose(_holm(p_values), oracle.holm(p_values.tolist()))
+    assert_allclose(corrected_by_holm(p_values), oracle.holm(p_values.tolist()))
 
 
 @pytest.mark.parametrize("K", [2, 3])

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from headcount.errors import HeadcountError
-from headcount.metrics.agreement import agreement_statistics, holm, judge_bias
+from headcount.metrics.agreement import agreement_statistics, corrected_by_holm, judge_bias
 
 
 def ratings(n=300, K=3, seed=0):
@@ -168,4 +168,4 @@ def test_items_without_a_covariate_are_left_out():
 
 def test_holm_is_the_step_down_method():
     p_values = np.array([0.01, 0.2, 0.03, 0.5])
-    assert holm(p_values) == pytest.approx([0.04, 0.4, 0.09, 0.5])
+    assert corrected_by_holm(p_values) == pytest.approx([0.04, 0.4, 0.09, 0.5])

@@ -50,6 +50,20 @@ class Table:
     title: str = ""  # printed above the table
     missing: str = "-"  # printed for empty cells in columns of numbers, except in HTML
 
+    @classmethod
+    def of(
+        cls,
+        columns: Sequence[str],
+        rows: Iterable[Iterable[object]],
+        numeric: Sequence[bool] | None = None,
+        missing: str = "-",
+    ) -> Table:
+        """Table of cells or plain values; by default, all columns but the first are numbers."""
+        cells = [[c if isinstance(c, Cell) else Cell(str(c)) for c in row] for row in rows]
+        if numeric is None:
+            numeric = [i > 0 for i in range(len(columns))]
+        return cls(columns, cells, numeric, missing=missing)
+
     def to_text(self, *, ruled: bool = True) -> str:
         """Plain text; a star follows the best."""
         cells = self._cells(printable, " ± ", str, None)

@@ -12,7 +12,7 @@ from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import base_seeds
 from headcount._support.frames import pl
 from headcount._support.parameters import check_choice, check_count, check_fraction
-from headcount._support.text import Cell, Table, html_result
+from headcount._support.text import Table, html_result
 from headcount.accuracy.fitted import (
     FittedPredictor,
     MetricModel,
@@ -256,10 +256,10 @@ class AccuracyEstimate:
             return []
         names = [str(name) for name in self.classes.tolist()]
         rows = [
-            [Cell(name), *(Cell(f"{share:.1%}") for share in row)]
+            [name, *(f"{share:.1%}" for share in row)]
             for name, row in zip(names, self.table, strict=True)
         ]
-        return [Table(["true \\ predicted", *names], rows, [False] + [True] * len(names))]
+        return [Table.of(["true \\ predicted", *names], rows)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

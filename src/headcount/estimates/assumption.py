@@ -17,7 +17,7 @@ from headcount._kernels.quadratic_programs import nearest_mixtures
 from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import each_range
 from headcount._support.parameters import check_choice, check_count, check_fraction
-from headcount._support.text import Cell, Table, html_result
+from headcount._support.text import Table, html_result
 from headcount.errors import HeadcountError
 from headcount.items.arrays import (
     Scored,
@@ -351,7 +351,13 @@ class FitTest:
     def _repr_html_(self) -> str:
         cells = [f"{self.statistic:.4g}", str(self.df), f"{self.p_value:.4g}", f"{self.n:,}"]
         head = ["statistic", "degrees of freedom", "p-value", "items"]
-        return html_result(str(self), [Table(head, [list(map(Cell, cells))], [True] * 4)], ())
+        return html_result(str(self), [Table.of(head, [cells], [True] * 4)], ())
+
+
+def p_value_of(estimate: Any) -> float | None:
+    """p-value of the assumption test of an estimate; None if it was not tested."""
+    test = estimate.fit_test
+    return None if test is None or np.isnan(test.p_value) else float(test.p_value)
 
 
 def format_p_value(test: FitTest) -> str:

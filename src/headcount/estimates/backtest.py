@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.parameters import check_choice
-from headcount._support.text import Cell, Table, html_result
+from headcount._support.text import Table, html_result
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.estimates.conditioning import SharePosterior
 from headcount.estimates.estimate import Estimate
@@ -406,9 +406,8 @@ class Backtest:
             for name in sorted(self.readings, key=errors.__getitem__)
         ]
         rows.append([COMBINED, f"{100 * errors[COMBINED]:.1f}", "", "what is estimated"])
-        cells = [[Cell(text) for text in row] for row in rows]
         columns = ["reading", "error in points", "weight", "right if"]
-        return Table(columns, cells, [False, True, True, False])
+        return Table.of(columns, rows, [False, True, True, False])
 
     def heading(self, level: float = 0.95) -> str:
         """First line that `print` shows."""

@@ -23,7 +23,7 @@ from scipy.stats import f as f_distribution
 
 from headcount._support.arrays import Bools, Floats, Ints
 from headcount._support.parameters import check_fraction
-from headcount._support.text import Cell, Table, chance, html_result, percent, printable
+from headcount._support.text import Table, chance, html_result, percent, printable
 from headcount.errors import HeadcountError
 from headcount.estimates.column_features import (
     MISSING,
@@ -35,6 +35,7 @@ from headcount.estimates.column_features import (
     features_of,
 )
 from headcount.items.arrays import check_labels
+from headcount.metrics.agreement import corrected_by_holm
 
 # Values that are expected fewer times are merged with the most frequent value.
 _FEWEST_EXPECTED = 5
@@ -240,8 +241,7 @@ class Changes:
             for row in rows[:most]
         ]
         head = ["column", "items moved", "expected under the mix → observed", "by chance"]
-        sides = [False, True, False, False]
-        return Table(head, [[Cell(text) for text in row] for row in cells], sides)
+        return Table.of(head, cells, [False, True, False, False])
 
     def __repr__(self) -> str:
         lines = [self.sentence, self.to_table().to_text(ruled=False)]
@@ -721,7 +721,7 @@ def _ranked(
         + np.log(max(len(features), 1))
         for features in of_column
     ]
-    p_values = _holm(np.exp(np.minimum(log_p, 0.0)))
+    p_values = corrected_by_holm(np.exp(np.minimum(log_p, 0.0)))
     rows = [
         _column_change(column, features, len(coded), float(p), codes, fit.shares, level)
         for column, features, p in zip(coded, of_column, p_values, strict=True)
@@ -781,12 +781,3 @@ def _means(old: Floats, new: Floats, codes: Ints, shares: Floats) -> tuple[float
     if not amount.sum() > 0 or np.isnan(new).all():
         return None
     return float(amount @ np.nan_to_num(old) / amount.sum()), float(np.nanmean(new))
-
-
-def _holm(p_values: Floats) -> Floats:
-    """Holm's adjusted p-values."""
-    order = np.argsort(p_values, kind="stable")
-    steps = np.maximum.accumulate(p_values[order] * np.arange(len(p_values), 0, -1))
-    adjusted = np.empty_like(p_values)
-    adjusted[order] = np.minimum(steps, 1.0)
-    return adjusted

@@ -15,7 +15,7 @@ from headcount import plots
 from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.frames import pl
 from headcount._support.parameters import check_choice, check_fraction
-from headcount._support.text import Cell, Table, html_result
+from headcount._support.text import Table, html_result
 from headcount.errors import HeadcountError
 from headcount.estimates.conditioning import ACTIONS, RepeatedPosterior, SharePosterior, action
 
@@ -83,11 +83,8 @@ class Intervals(Mapping[Any, tuple[float, float]]):
 
     def to_table(self) -> Table:
         """Table that `print` shows, one row per class."""
-        rows = [
-            [Cell(str(label)), Cell(f"{low:.1%}"), Cell(f"{high:.1%}")]
-            for label, (low, high) in self.items()
-        ]
-        return Table(["class", "from", "to"], rows, [False, True, True])
+        rows = [[label, f"{low:.1%}", f"{high:.1%}"] for label, (low, high) in self.items()]
+        return Table.of(["class", "from", "to"], rows)
 
     def __repr__(self) -> str:
         return f"{self._title}\n{self.to_table().to_text(ruled=False)}"
@@ -370,8 +367,8 @@ class Counts:
     def to_table(self) -> Table:
         """Table that `print` shows, one row per class."""
         columns = zip(self.classes.tolist(), self.count, self.low, self.high, strict=True)
-        rows = [[Cell(str(label)), *(Cell(_number(n)) for n in ns)] for label, *ns in columns]
-        return Table(["class", "count", "from", "to"], rows, [False] + [True] * 3)
+        rows = [[label, *map(_number, numbers)] for label, *numbers in columns]
+        return Table.of(["class", "count", "from", "to"], rows)
 
     def __repr__(self) -> str:
         return f"{self._title}\n{self.to_table().to_text(ruled=False)}"
@@ -660,11 +657,10 @@ class Estimate:
             self.classes.tolist(), self.shares, ends.low, ends.high, counts.count, strict=True
         )
         rows = [
-            [str(label), f"{share:.1%}", f"{low:.1%}", f"{high:.1%}", _number(count)]
+            [label, f"{share:.1%}", f"{low:.1%}", f"{high:.1%}", _number(count)]
             for label, share, low, high, count in columns
         ]
-        cells = [[Cell(text) for text in row] for row in rows]
-        return Table(["class", "share", "from", "to", "items"], cells, [False] + [True] * 4)
+        return Table.of(["class", "share", "from", "to", "items"], rows)
 
     def to_text(self, level: float = 0.95) -> str:
         """Text that `print` shows, at any level."""

@@ -20,7 +20,7 @@ import numpy as np
 from headcount import plots
 from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.frames import pl
-from headcount._support.text import Cell, Table, html_result
+from headcount._support.text import Table, html_result
 from headcount.estimates.conditioning import (
     RepeatedPosterior,
     ShareConditioning,
@@ -196,9 +196,8 @@ class Estimates(Mapping[Hashable, AnyEstimate]):
         for name in self.names[:_MOST_SHOWN]:
             estimate: Any = self[name]
             words = estimate.in_words(level)
-            cells = [_label(name), f"{estimate.n_items:,}", *words.values()]
-            rows.append([Cell(cell) for cell in cells])
-        return Table(["group", "items", *words], rows, [False] + [True] * (1 + len(words)))
+            rows.append([_label(name), f"{estimate.n_items:,}", *words.values()])
+        return Table.of(["group", "items", *words], rows)
 
     def title(self, level: float = 0.95) -> str:
         """First line that `print` shows."""

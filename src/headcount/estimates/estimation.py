@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.arrays import Array, Floats, Ints, indicators
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_choice, check_count, check_flag
 from headcount.errors import HeadcountError
@@ -583,12 +583,8 @@ def _scores_of_items(fitted: Fitted, X: Any) -> Floats | None:
     """Scores that show how alike the items of a cluster are; None if there are none."""
     items: Any = fitted.source.items(X, by_folds=False)
     if fitted.takes == "labels":
-        return _one_hot(items, len(fitted.classes))
+        return indicators(items, len(fitted.classes))
     return items if isinstance(items, np.ndarray) and fitted.takes == "posteriors" else None
-
-
-def _one_hot(codes: Ints, n_classes: int) -> Floats:
-    return (codes[:, None] == np.arange(n_classes)).astype(np.float64)
 
 
 def plan_labels(
@@ -669,7 +665,7 @@ class PoolScores:
         training = fitted.training
         if fitted.takes == "labels" and training is not None and training.items is not None:
             codes = fitted.source.items(X, by_folds=False)
-            key = pool_key(n_items, _one_hot(codes, training.n_classes))
+            key = pool_key(n_items, indicators(codes, training.n_classes))
             return cls(n_items, key, None, codes, training)
         return cls(n_items, pool_key(n_items, None))
 

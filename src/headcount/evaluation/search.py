@@ -18,7 +18,7 @@ from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import base_seeds, track
 from headcount._support.frames import pl
 from headcount._support.parameters import check_count, check_grid
-from headcount._support.text import Cell, Table, html_result
+from headcount._support.text import Table, html_result
 from headcount.errors import HeadcountError
 from headcount.evaluation.fitting import fit_together, is_pipeline, unfitted_scorer
 from headcount.evaluation.measures import (
@@ -120,8 +120,7 @@ class SearchResults:
         return "\n".join([self._title, *lines, *self._left_out()])
 
     def _repr_html_(self) -> str:
-        rows = [list(map(Cell, row)) for row in self._shown()]
-        table = Table([f"mean {self.metric}", "setting"], rows, [True, False])
+        table = Table.of([f"mean {self.metric}", "setting"], self._shown(), [True, False])
         return html_result(self._title, [table], self._left_out())
 
     @property

@@ -18,6 +18,7 @@ from headcount._support.parameters import check_choice, check_count, check_fract
 from headcount._support.text import Cell, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.items.arrays import as_narwhals
+from headcount.metrics.agreement import corrected_by_holm
 from headcount.plots.data import rank_groups
 
 if TYPE_CHECKING:
@@ -119,15 +120,6 @@ def nemenyi(differences: Floats, n_methods: int, n_units: int) -> Floats:
 def _rank_error(n_methods: int, n_units: int) -> float:
     """Standard error of an average rank."""
     return math.sqrt(n_methods * (n_methods + 1) / (12 * n_units))
-
-
-def corrected_by_holm(p_values: Floats) -> Floats:
-    """p-values corrected for their number, step by step from the smallest."""
-    order = np.argsort(p_values)
-    scaled = p_values[order] * np.arange(len(p_values), 0, -1)
-    corrected = np.empty_like(p_values)
-    corrected[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
-    return corrected
 
 
 HIGH_LEVEL = 0.001
@@ -260,14 +252,10 @@ class Comparison:
     def _printed(self, decimals: int | None) -> Table:
         """Marks follow the means, as papers print them."""
         rows = [
-            [
-                Cell(name),
-                Cell(mean, is_best=i == 0, mark=mark if i else ""),
-                *map(Cell, numbers),
-            ]
+            [name, Cell(mean, is_best=i == 0, mark=mark if i else ""), *numbers]
             for i, (name, mean, *numbers, mark) in enumerate(self._cells(decimals))
         ]
-        return Table(_COLUMNS[:-1], rows, [False, *[True] * 4], missing="")
+        return Table.of(_COLUMNS[:-1], rows, missing="")
 
     def plot(self, *, ax: Axes | None = None, width: float = 5.0) -> Axes:
         """A picture: average ranks with the critical difference, or means with marks.
@@ -309,8 +297,8 @@ class Comparison:
         return html_result(title, [self._table()], notes)
 
     def _table(self) -> Table:
-        rows = [list(map(Cell, row)) for row in self._cells(None)]
-        return Table(_COLUMNS, rows, [False, *[True] * 4, False], missing="")
+        numeric = [False, *[True] * 4, False]
+        return Table.of(_COLUMNS, self._cells(None), numeric, missing="")
 
     def _notes(self) -> list[str]:
         corrected = ", p-values corrected by Holm's method" if self.holm else ""

@@ -193,7 +193,7 @@ def judge_bias(truth: ArrayLike, verdicts: ArrayLike, covariates: dict[str, Any]
         _bias_test(classes, scores, np.asarray(column), name)
         for name, column in covariates.items()
     ]
-    adjusted = holm(np.array([p_value for _, p_value, _ in tests]))
+    adjusted = corrected_by_holm(np.array([p_value for _, p_value, _ in tests]))
     return [
         Bias(name, effect, p_value, float(corrected), detail)
         for name, (effect, p_value, detail), corrected in zip(
@@ -202,8 +202,8 @@ def judge_bias(truth: ArrayLike, verdicts: ArrayLike, covariates: dict[str, Any]
     ]
 
 
-def holm(p_values: Floats) -> Floats:
-    """P-values adjusted for their number, by Holm's method."""
+def corrected_by_holm(p_values: Floats) -> Floats:
+    """p-values corrected for their number, step by step from the smallest."""
     order = np.argsort(p_values)
     factors = np.arange(len(p_values), 0, -1)
     adjusted = np.empty(len(p_values))

@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from headcount._support.execution import versions
-from headcount._support.text import Cell, Table
+from headcount._support.text import Table
 from headcount.monitor.history import Alert, MonitorHistory, MonitorStatus
 from headcount.report.charts import Axis, Row, share_axis, trend_chart
 from headcount.report.page import (
@@ -199,7 +199,8 @@ def _alert_table(alerts: tuple[Alert, ...]) -> Table:
         [alert.state, alert.chunk, alert.since, alert.reason, alert.ended]
         for alert in reversed(alerts)
     ]
-    return _table(["state", "raised", "since", "reason", "ended"], rows, [])
+    columns = ["state", "raised", "since", "reason", "ended"]
+    return Table.of(columns, rows, [False] * len(columns))
 
 
 def _chunk_table(history: MonitorHistory) -> Table:
@@ -226,12 +227,8 @@ def _chunk_table(history: MonitorHistory) -> Table:
                 "do not rely on it" if summary.is_broken else "",
             ]
         )
-    return _table(head, rows, ["items", *labels, metric, "p"])
-
-
-def _table(head: list[str], rows: list[list[str]], numbers: list[str]) -> Table:
-    cells = [[Cell(text) for text in row] for row in rows]
-    return Table(head, cells, [name in numbers for name in head])
+    numbers = ["items", *labels, metric, "p"]
+    return Table.of(head, rows, [name in numbers for name in head])
 
 
 def _facts(history: MonitorHistory) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount.accuracy.leap import LEAP
 from headcount.accuracy.metrics import realised
-from headcount.estimates.assumption import MixtureTest
+from headcount.estimates.assumption import MixtureTest, p_value_of
 from headcount.estimates.backtest import TooFewGroupsError, run_backtest, usual_history
 from headcount.estimates.estimation import EstimateOptions, estimates, score_means
 from headcount.estimates.history import (
@@ -260,7 +260,7 @@ class ChunkSummaries:
             readings.shares[:, 0].tolist(),
             np.sqrt(readings.errors[:, 0] ** 2 + by_chance).tolist(),
             truth.tolist(),
-            _p_value(under_shift[0]),
+            p_value_of(under_shift[0]),
         )
 
     @cached_property
@@ -463,16 +463,10 @@ def _chunk_estimates(shares: Any, accuracy: Any) -> ChunkEstimates:
         accuracy.value,
         accuracy_low,
         accuracy_high,
-        _p_value(shares),
+        p_value_of(shares),
         list(shares.warnings),
         basis,
     )
-
-
-def _p_value(estimate: Any) -> float | None:
-    """p-value of the assumption test of an estimate, if there is one."""
-    test = estimate.fit_test
-    return None if test is None or np.isnan(test.p_value) else float(test.p_value)
 
 
 # Detection of changes in series of estimates, with a bound on the rate of false alarms: a

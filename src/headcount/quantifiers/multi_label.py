@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from headcount import plots
 from headcount._support.arrays import Array, Floats
 from headcount._support.frames import pl
-from headcount._support.text import Cell, Table, html_result
+from headcount._support.text import Table, html_result
 from headcount.errors import HeadcountError
 from headcount.estimates.estimate import Estimate, Intervals
 from headcount.estimates.estimates import Estimates
@@ -324,11 +324,8 @@ class TagEstimate(Estimates[Estimate]):
 
     def to_table(self, level: float = 0.95) -> Table:
         """Table that `print` shows, one row per tag."""
-        rows = [
-            [Cell(str(tag)), *estimate.to_table(level).rows[1][1:]]
-            for tag, estimate in self.items()
-        ]
-        return Table(["tag", "share", "from", "to", "items"], rows, [False] + [True] * 4)
+        rows = [[tag, *estimate.to_table(level).rows[1][1:]] for tag, estimate in self.items()]
+        return Table.of(["tag", "share", "from", "to", "items"], rows)
 
     def to_text(self, level: float = 0.95) -> str:
         """Text that `print` shows, at any level."""

@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
 from headcount._support.frames import pl
-from headcount._support.text import Cell, Table, html_result
+from headcount._support.text import Table, html_result
 from headcount.errors import HeadcountError, warn
 from headcount.parts.fitted import MethodInfo
 from headcount.quantifiers.base import Quantifier
@@ -232,8 +232,7 @@ class MethodTable:
 
     def to_table(self) -> Table:
         """The table to print."""
-        rows = [[Cell(text) for text in row] for row in self.rows]
-        return Table(self.columns, rows, [False] * len(self.columns))
+        return Table.of(self.columns, self.rows, [False] * len(self.columns))
 
     def __repr__(self) -> str:
         return self.to_table().to_text()

@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from headcount._support.arrays import Array, Floats
 from headcount._support.execution import base_seeds
-from headcount._support.text import Cell, Table, html_result
+from headcount._support.text import Table, html_result
 from headcount.estimates.assumption import BROKEN_LEVEL
 from headcount.items.arrays import count_rows
 from headcount.learn.multicalibrated import MulticalibratedClassifier
@@ -73,11 +73,11 @@ class ShiftComparison:
         """Table that `print` shows, one row per class."""
         columns = (self.training, self.prior, self.covariate)
         rows = [
-            [Cell(str(label)), *(Cell(f"{share:.1%}") for share in shares)]
+            [label, *(f"{share:.1%}" for share in shares)]
             for label, *shares in zip(self.classes.tolist(), *columns, strict=True)
         ]
         head = ["class", "training", "under prior shift", "under covariate shift"]
-        return Table(head, rows, [False] + [True] * 3)
+        return Table.of(head, rows)
 
     def __repr__(self) -> str:
         return "\n".join([self.conclusion, self.to_table().to_text(ruled=False), self._tests()])

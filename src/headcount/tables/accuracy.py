@@ -14,13 +14,13 @@ from headcount._support.arrays import Array
 from headcount._support.execution import versions
 from headcount._support.files import did_you_mean
 from headcount._support.parameters import check_choice
-from headcount._support.text import Cell, Table, chance, html_result, printable
+from headcount._support.text import Table, chance, html_result, printable
 from headcount.accuracy.base import Predictor, predictors
 from headcount.accuracy.estimates import AccuracyEstimate, HistoryAccuracy
 from headcount.accuracy.history import usual_accuracy
 from headcount.accuracy.metrics import METRIC_NAMES, realised
 from headcount.errors import HeadcountError
-from headcount.estimates.assumption import BROKEN_LEVEL
+from headcount.estimates.assumption import BROKEN_LEVEL, p_value_of
 from headcount.estimates.backtest import TooFewGroupsError
 from headcount.estimates.estimates import Estimates
 from headcount.estimates.history import POSTERIORS, PRIOR_SHIFT
@@ -143,7 +143,7 @@ class AccuracyAnalysis(Result):
         if is_broken(self.overall):
             sentences.append(
                 f"We cannot say what the {metric} is: the new items do not look like the "
-                f"labelled ones, whatever the mix ({chance(_p_value(self.overall))})."
+                f"labelled ones, whatever the mix ({chance(p_value_of(self.overall))})."
                 f"{_both_readings(self.overall)} Label a random sample of them."
             )
         groups = self.groups
@@ -209,9 +209,9 @@ class AccuracyAnalysis(Result):
             cells = [_label(name), *(f"{value:.3f}" for value in values)]
             cells.append(f"{estimate.n_items:,}")
             cells += [f"{self.truths[name]:.3f}"] if self.truths else []
-            rows.append([Cell(cell) for cell in (*cells, MARK * is_broken(estimate))])
+            rows.append([*cells, MARK * is_broken(estimate)])
         head += ["true"] * bool(self.truths)
-        return Table([*head, ""], rows, [False, *(True for _ in head[1:]), False])
+        return Table.of([*head, ""], rows, [False, *(True for _ in head[1:]), False])
 
     def to_text(self) -> str:
         """Doubts, the estimate for all items, then a table of the groups."""
@@ -250,7 +250,7 @@ def is_broken(estimate: AccuracyEstimate) -> bool:
     The items do not look like a mixture of the reference classes, and no labelled groups show
     which reading of the data holds.
     """
-    p_value = _p_value(estimate)
+    p_value = p_value_of(estimate)
     return estimate.basis != "history" and p_value is not None and p_value < BROKEN_LEVEL
 
 
@@ -491,7 +491,7 @@ def accuracy_page(analysis: AccuracyAnalysis) -> Page:
         ((name, item.warnings) for name, item in analysis.estimates.items()),
         len(analysis.estimates),
     )
-    tests = [(_p_value(item), is_broken(item)) for item in analysis.estimates.values()]
+    tests = [(p_value_of(item), is_broken(item)) for item in analysis.estimates.values()]
     links = {"advice": "What to do"} if doubtful else {}
     is_known, info = bool(analysis.truths), analysis.info
     chart = rows_chart([first], f"{estimate.metric} on all items, with its interval", axis)
@@ -544,11 +544,6 @@ def accuracy_page(analysis: AccuracyAnalysis) -> Page:
     )  # fmt: skip
 
 
-def _p_value(estimate: AccuracyEstimate) -> float | None:
-    test = estimate.fit_test
-    return None if test is None or math.isnan(test.p_value) else float(test.p_value)
-
-
 def _accuracy_rows(analysis: AccuracyAnalysis) -> list[Row]:
     rows = []
     for name, estimate in analysis.estimates.items():
@@ -568,7 +563,7 @@ def _accuracy_rows(analysis: AccuracyAnalysis) -> list[Row]:
 def _accuracy_status(analysis: AccuracyAnalysis) -> str:
     if is_broken(analysis.overall):
         return "broken"
-    is_tested = _p_value(analysis.overall) is not None
+    is_tested = p_value_of(analysis.overall) is not None
     return "fits" if is_tested and analysis.is_reliable else "unsure"
 
 
@@ -597,11 +592,10 @@ def _confusion_block(estimate: AccuracyEstimate) -> Markup:
         return Markup("")
     names = [words(name) for name in estimate.classes.tolist()]
     rows = [
-        [Cell(name), *(Cell(f"{share:.1%}") for share in row)]
+        [name, *(f"{share:.1%}" for share in row)]
         for name, row in zip(names, estimate.table, strict=True)
     ]
-    head = ["really", *(f"predicted {name}" for name in names)]
-    by_class = Table(head, rows, [False] + [True] * len(names))
+    by_class = Table.of(["really", *(f"predicted {name}" for name in names)], rows)
     return element(
         "div",
         note(
@@ -626,7 +620,7 @@ def _accuracy_groups_section(
     metric, is_known = analysis.overall.metric, bool(analysis.truths)
     flagged = any(row.is_broken for row in rows)
     caption = f"{metric} with {level} intervals."
-    p_values = list(map(_p_value, analysis.groups.values()))
+    p_values = list(map(p_value_of, analysis.groups.values()))
     if any(p_value is not None for p_value in p_values):
         caption += p_values_explained(f"do not rely on the {metric}")
     columns = [PageColumn("Group", "words", names=True)]
@@ -654,8 +648,8 @@ def _accuracy_groups_section(
 
 
 def _accuracy_likeness_section(analysis: AccuracyAnalysis, status: str) -> Markup:
-    p_value, n_broken = _p_value(analysis.overall), len(analysis.broken_groups)
-    n_tested = sum(_p_value(estimate) is not None for estimate in analysis.groups.values())
+    p_value, n_broken = p_value_of(analysis.overall), len(analysis.broken_groups)
+    n_tested = sum(p_value_of(estimate) is not None for estimate in analysis.groups.values())
     if p_value is None:
         result = Markup("This was not tested.")
     elif status == "broken":

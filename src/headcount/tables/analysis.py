@@ -9,15 +9,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 from markupsafe import Markup
 
 from headcount._support.arrays import Array, Floats
 from headcount._support.files import check_writable
-from headcount._support.text import Cell, Table, printable
+from headcount._support.text import Table, printable
 from headcount.errors import HeadcountError
-from headcount.estimates.assumption import BROKEN_LEVEL
+from headcount.estimates.assumption import BROKEN_LEVEL, p_value_of
 from headcount.estimates.changes import Changes
 from headcount.estimates.estimate import Estimate
 from headcount.estimates.estimates import Estimates
@@ -102,12 +101,6 @@ class ScoreHistogram:
     training: Floats
     sample: Floats
     mixture: Floats
-
-
-def p_value_of(estimate: Estimate) -> float | None:
-    """p-value of the test of the assumption; None if it was not tested."""
-    test = estimate.fit_test
-    return None if test is None or np.isnan(test.p_value) else float(test.p_value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,9 +218,9 @@ def share_table(
             if item.truth is not None:
                 cells.append(f"{item.truth[j]:.1%}")
             cells += [MARK if item.is_broken else ""] * flagged
-            rows.append([Cell(cell) for cell in cells])
+            rows.append(cells)
     numeric = [i > grouped and name != "" for i, name in enumerate(columns)]
-    return Table(columns, rows, numeric)
+    return Table.of(columns, rows, numeric)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

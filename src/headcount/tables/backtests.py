@@ -12,7 +12,7 @@ import polars as pl
 from markupsafe import Markup
 
 from headcount._support.arrays import Array
-from headcount._support.text import Cell, Table, percent
+from headcount._support.text import Table, percent
 from headcount.errors import HeadcountError
 from headcount.estimates.backtest import (
     COMBINED,
@@ -353,15 +353,15 @@ class TableBacktest(Backtest):
         ]
         rows = [
             [
-                Cell(words(row["group"])),
-                Cell(words(row["class"])),
-                *(Cell(percent(row[name])) for name in ("truth", "share", "low", "high")),
-                *(Cell(percent(row[name])) for name in self.readings),
-                Cell(f"{row['items']:,}"),
+                words(row["group"]),
+                words(row["class"]),
+                *(percent(row[name]) for name in ("truth", "share", "low", "high")),
+                *(percent(row[name]) for name in self.readings),
+                f"{row['items']:,}",
             ]
             for row in frame.iter_rows(named=True)
         ]
-        return Table(columns, rows, [False, False] + [True] * (len(columns) - 2))
+        return Table.of(columns, rows, [False, False] + [True] * (len(columns) - 2))
 
 
 def backtest(

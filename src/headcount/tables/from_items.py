@@ -17,6 +17,7 @@ from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import versions
 from headcount._support.parameters import check_fraction
 from headcount.errors import HeadcountError, HeadcountWarning
+from headcount.estimates.assumption import p_value_of
 from headcount.estimates.estimate import Estimate
 from headcount.estimates.estimation import (
     SHARED,
@@ -37,7 +38,7 @@ from headcount.quantifiers.base import Quantifier
 from headcount.report.page import now
 from headcount.samples.samples import Samples
 from headcount.scores.scorer import ItemScorer, ScoredPool
-from headcount.tables.analysis import Analysis, ScoreHistogram, Slice, p_value_of
+from headcount.tables.analysis import Analysis, ScoreHistogram, Slice
 from headcount.tables.columns import ORDERS, find_date_form, without_marks
 from headcount.tables.models import ScoreModel, TableModel
 from headcount.tables.preparation import Tally

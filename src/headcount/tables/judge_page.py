@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from headcount._support.text import Cell, Table, percent
+from headcount._support.text import Table, percent
 from headcount.report.charts import Axis, Row, rows_chart, share_axis
 from headcount.report.page import (
     Note,
@@ -153,8 +153,8 @@ def _agreement_section(analysis: JudgeAnalysis, tables: dict[str, Table]) -> Mar
             ]
     if len(analysis.disagreements):
         first = analysis.disagreements.head(_MOST_SHOWN)
-        rows = [[Cell(words(plain(value))) for value in row] for row in first.iter_rows()]
-        listed = Table(first.columns, rows, [True] + [False] * (len(first.columns) - 1))
+        rows = [[words(plain(value)) for value in row] for row in first.iter_rows()]
+        listed = Table.of(first.columns, rows, [True] + [False] * (len(first.columns) - 1))
         title = f"Items on which judge and gold disagree: the first {len(first)}"
         blocks.append(folded(title, scrolled(_sortable(listed, "Disagreements"), "tall")))
     return section("How good is the judge?", *blocks) if blocks else Markup("")
@@ -178,10 +178,10 @@ def _next_section(analysis: JudgeAnalysis) -> Markup:
     several = len(analysis.groups) > 1
     rows = [
         [
-            *([Cell(words(line.group))] if several else []),
-            Cell(words(line.verdict)),
-            Cell(f"{line.unlabelled:,}"),
-            Cell(f"{line.labels:,}"),
+            *([words(line.group)] if several else []),
+            words(line.verdict),
+            f"{line.unlabelled:,}",
+            f"{line.labels:,}",
         ]
         for line in next_labels[:_MOST_SHOWN]
     ]
@@ -194,7 +194,7 @@ def _next_section(analysis: JudgeAnalysis) -> Markup:
             f"{total} more labels shorten the intervals most if they are drawn at random from "
             "the items with these verdicts."
         ),
-        scrolled(_sortable(Table(columns, rows, numeric), "What to label next"), "tall"),
+        scrolled(_sortable(Table.of(columns, rows, numeric), "What to label next"), "tall"),
     )
 
 

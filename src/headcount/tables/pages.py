@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
-from headcount._support.text import Cell, Table, chance, percent
+from headcount._support.text import Table, chance, percent
 from headcount.estimates.assumption import BROKEN_LEVEL, UNLIKE
 from headcount.estimates.history import MEANINGS, HistoryEstimate
 from headcount.report.charts import (
@@ -525,10 +525,10 @@ def _before_table(analysis: Analysis, shown: list[int]) -> Markup:
                 chance(item.labelled.agreement.p_value).removeprefix("p ").removeprefix("= ")
             )
             texts += [f"{item.labelled.n_labels:,}", agreement]
-            rows.append([Cell(text) for text in texts])
+            rows.append(texts)
     head = ["group", "class", "without", "from", "to", "with", "from", "to"]
     head += ["truth"] * (analysis.overall.truth is not None) + ["labels", "agreement"]
-    compared = Table(head, rows, [False] * 2 + [True] * (len(head) - 2))
+    compared = Table.of(head, rows, [False] * 2 + [True] * (len(head) - 2))
     return compared.to_html(label="Shares without and with labels")
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from headcount._support.execution import versions
 from headcount._support.files import clear_parts, locked, write_bytes
-from headcount._support.text import Cell, Table, html_result
+from headcount._support.text import Table, html_result
 from headcount.errors import HeadcountError, warn
 from headcount.evaluation.evaluation import Evaluation
 from headcount.evaluation.measures import check_measure, errors_of_methods
@@ -421,14 +421,14 @@ class Status:
     def _repr_html_(self) -> str:
         head = ["dataset", "tasks", "done", "failed", "missing", "runs"]
         rows = [
-            [Cell(dataset.dataset), *(Cell(f"{vars(dataset)[name]:,}") for name in head[1:])]
+            [dataset.dataset, *(f"{vars(dataset)[name]:,}" for name in head[1:])]
             for dataset in self.datasets
         ]
         title = f"{self.done:,} of {self.tasks:,} tasks are done, {self.failed:,} failed"
         notes = [
             f"{failure.dataset}: {failure.reason}" for failure in self.failures[:_MOST_FAILURES]
         ]
-        return html_result(title, [Table(head, rows, [False, *[True] * 5])], notes)
+        return html_result(title, [Table.of(head, rows)], notes)
 
 
 _SPEC, _PLAN, _RESULTS, _JOURNAL, _DATA, _DATASETS, _LOCK = (

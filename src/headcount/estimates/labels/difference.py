@@ -23,7 +23,7 @@ from typing import Protocol
 import numpy as np
 from scipy import special, stats
 
-from headcount._support.arrays import Array, Bools, Floats, Ints
+from headcount._support.arrays import Array, Bools, Floats, Ints, indicators
 from headcount.estimates.estimate import around_shares
 from headcount.estimates.labels.sample import LabelSample
 
@@ -361,7 +361,7 @@ class ConfidenceSequence:
 def _predictions(outcomes: Floats, verdicts: Ints, sizes: Ints) -> tuple[Floats, Ints]:
     """Predicted outcomes by verdict before each label (n, V, K), and items left by verdict."""
     n, K = outcomes.shape
-    one_hot = (verdicts[:, None] == np.arange(len(sizes))).astype(np.float64)
+    one_hot = indicators(verdicts, len(sizes))
     products = one_hot[:, :, None] * outcomes[:, None]
     sums = np.cumsum(products, axis=0) - products
     counts = np.cumsum(one_hot, axis=0) - one_hot

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from headcount._support.arrays import Array, Bools, Floats, Ints
+from headcount._support.arrays import Array, Bools, Floats, Ints, indicators
 from headcount._support.execution import uniforms
 from headcount._support.frames import pl
 from headcount._support.parameters import check_choice, check_fraction
-from headcount._support.text import Cell, Table
+from headcount._support.text import Table
 from headcount.errors import HeadcountError
 from headcount.estimates.conditioning import SharePosterior
 from headcount.estimates.estimate import Estimate, Region, around_shares
@@ -153,10 +153,10 @@ class LabelledEstimate(Estimate):
         """Table of `Estimate.to_table` with a column of the shares under prior shift."""
         table = super().to_table(level)
         rows = [
-            [*row, Cell(f"{share:.1%}")]
+            [*row, f"{share:.1%}"]
             for row, share in zip(table.rows, self.under_shift.shares, strict=True)
         ]
-        return Table([*table.columns, "prior shift"], rows, [*table.numeric, True])
+        return Table.of([*table.columns, "prior shift"], rows)
 
     @property
     def _remarks(self) -> tuple[str, ...]:
@@ -365,7 +365,7 @@ def of_population(
     clusters: Ints | None = None,
 ) -> Difference:
     """The same estimates, less certain, of the population that the pool is a sample of."""
-    one_hot = (codes[:, None] == np.arange(len(difference.centre))).astype(np.float64)
+    one_hot = indicators(codes, len(difference.centre))
     variance = population_variance(
         difference.centre, pool.values, weights, clusters, sample, one_hot
     )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from headcount._support.arrays import Floats, Ints
+from headcount._support.arrays import Floats, Ints, indicators
 from headcount.estimates.labels.difference import clopper_pearson, on_simplex
 from headcount.estimates.labels.sample import effective_size
 
@@ -42,7 +42,7 @@ class Calibration:
         mass = np.ones(len(codes)) if weights is None else weights
         cells = np.bincount(codes * n_verdicts + verdicts, mass, n_classes * n_verdicts)
         counts = np.asarray(cells.reshape(n_classes, n_verdicts), np.float64)
-        one_hot = (verdicts[:, None] == np.arange(n_verdicts)).astype(np.float64)
+        one_hot = indicators(verdicts, n_verdicts)
         sizes = np.ones(n_classes)
         for k in range(n_classes):
             of_class = codes == k

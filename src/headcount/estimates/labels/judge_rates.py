@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special, stats
 
-from headcount._support.arrays import Array, Bools, Floats, Ints
+from headcount._support.arrays import Array, Bools, Floats, Ints, indicators
 from headcount._support.parameters import check_choice
 from headcount._support.text import chance
 from headcount.errors import HeadcountError
@@ -155,7 +155,7 @@ class _JudgedItems:
             if pair is not None:
                 classes = _joined(classes, gold_codes(pair[1], "gold of calibration")[0])
             classes, truth = gold_codes(gold, "gold", classes)
-            outcomes = (truth[:, None] == np.arange(len(classes))).astype(np.float64)
+            outcomes = indicators(truth, len(classes))
         _check_length("gold", len(truth), n)
         _check_gold(truth, classes, pair is not None)
         names: tuple[Any, ...] = ("all",)
@@ -280,8 +280,7 @@ class _JudgedItems:
 
     def one_hot(self, rows: Ints) -> Floats:
         """Kinds of verdicts of some items as columns of 0 and 1."""
-        kinds = np.arange(len(self.kinds.names))
-        return (self.verdicts[rows][:, None] == kinds).astype(np.float64)
+        return indicators(self.verdicts[rows], len(self.kinds.names))
 
 
 def _group(
@@ -782,7 +781,7 @@ def has_many_values(gold: Any) -> bool:
 def feature_columns(kinds: VerdictKinds, verdicts: Any) -> Floats:
     """Verdicts of a judge as features: columns of 0 and 1, and a score itself, standardised."""
     codes = kinds.codes(verdicts, "verdicts")
-    one_hot = (codes[:, None] == np.arange(len(kinds.names))).astype(np.float64)
+    one_hot = indicators(codes, len(kinds.names))
     if kinds.edges is None:
         return one_hot
     scores = _values(verdicts, "verdicts").astype(np.float64)

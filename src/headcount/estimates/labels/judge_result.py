@@ -15,7 +15,7 @@ from headcount import plots
 from headcount._support.arrays import Array, Floats
 from headcount._support.frames import pl
 from headcount._support.parameters import check_fraction
-from headcount._support.text import Cell, Table, chance, html_result
+from headcount._support.text import Table, chance, html_result
 from headcount.errors import HeadcountError
 from headcount.estimates.estimate import Estimand, Estimate
 from headcount.estimates.estimates import Estimates
@@ -386,11 +386,10 @@ class JudgeResult:
                 shares = [group.shares[k], ends.low[k], ends.high[k]]
                 texts = map(self.written, [*shares, None if raw is None else float(raw[k])])
                 counts = f"{group.n_items:,}", f"{group.n_gold:,}"
-                row = [str(group.group), label, *texts, *counts, group.estimator]
-                rows.append([Cell(text) for text in row])
+                rows.append([group.group, label, *texts, *counts, group.estimator])
         value = "rate" if self.scale is None else "mean"
         columns = ["group", "class", value, "from", "to", "raw", "items", "gold", "from what"]
-        return Table(columns, rows, [False] * 2 + [True] * 6 + [False])
+        return Table.of(columns, rows, [False] * 2 + [True] * 6 + [False])
 
     def _differences_table(self, level: float) -> Table:
         rows = []
@@ -399,53 +398,51 @@ class JudgeResult:
             for k, label in self._shown:
                 values = pair.difference[k], pair.low[k], pair.high[k]
                 texts = [form.format(factor * value) for value in values]
-                row = [f"{pair.first} - {pair.second}", label, *texts]
-                rows.append([Cell(text) for text in row])
+                rows.append([f"{pair.first} - {pair.second}", label, *texts])
         unit = "points" if self.scale is None else "difference"
-        return Table(["groups", "class", unit, "from", "to"], rows, [False] * 2 + [True] * 3)
+        columns = ["groups", "class", unit, "from", "to"]
+        return Table.of(columns, rows, [False] * 2 + [True] * 3)
 
     def _ranks_table(self, level: float) -> Table:
-        rows = [[Cell(str(value)) for value in rank] for rank in self.ranks(level)]
-        return Table(["group", "rank", "best", "worst"], rows, [False] + [True] * 3)
+        return Table.of(["group", "rank", "best", "worst"], self.ranks(level))
 
     def _agreement_table(self, level: float) -> Table:
-        cells: dict[str, list[Cell]] = {}
+        rows: list[list[str]] = []
         names: list[str] = []
         for judge, statistics in self.agreements.items():
             names = [statistic.name for statistic in statistics]
-            cells[judge] = [Cell(judge)]
+            rows.append([judge])
             for statistic in statistics:
                 low, high = statistic.interval(level)
-                cells[judge].append(Cell(f"{statistic.value:.3f} ({low:z.2f} to {high:z.2f})"))
-        return Table(["judge", *names], list(cells.values()), [False] + [True] * len(names))
+                rows[-1].append(f"{statistic.value:.3f} ({low:z.2f} to {high:z.2f})")
+        return Table.of(["judge", *names], rows)
 
     def _judges_table(self) -> Table:
         factor, form = (100, "{:.1f}") if self.scale is None else (1, "{:.3g}")
         rows = [
-            [Cell(judge), *(Cell(form.format(factor * width)) for width in widths)]
+            [judge, *(form.format(factor * width) for width in widths)]
             for judge, *widths in self.contributions
         ]
         columns = ["interval length with", "it alone", "all others", "all judges"]
-        return Table(columns, rows, [False] + [True] * 3)
+        return Table.of(columns, rows)
 
     def _bias_table(self) -> Table:
-        texts = [
+        rows = [
             [bias.covariate, f"{100 * bias.effect:+.1f}", bias.detail, chance(bias.adjusted)]
             for bias in self.biases
         ]
-        rows = [[Cell(text) for text in row] for row in texts]
         columns = ["verdicts depend on", "points", "compared", "with Holm"]
-        return Table(columns, rows, [False, True, False, False])
+        return Table.of(columns, rows, [False, True, False, False])
 
     def _verdicts_table(self, level: float) -> Table:
-        cells: dict[tuple[str, str], list[Cell]] = {}
+        cells: dict[tuple[str, str], list[str]] = {}
         for source, label, _, *values in self.rates_frame(level).iter_rows():
             rate, low, high = (f"{value:.1%}" for value in values)
-            row = cells.setdefault((source, str(label)), [Cell(source), Cell(str(label))])
-            row.append(Cell(f"{rate} ({low} to {high})"))
+            row = cells.setdefault((source, str(label)), [source, str(label)])
+            row.append(f"{rate} ({low} to {high})")
         named = [f"verdict {verdict}" for verdict in self.verdicts]
         numeric = [False] * 2 + [True] * len(named)
-        return Table(["source", "true class", *named], list(cells.values()), numeric)
+        return Table.of(["source", "true class", *named], cells.values(), numeric)
 
     def notes(self) -> list[str]:
         """Sentences that `print` shows below the tables."""

@@ -511,11 +511,11 @@ class LabelPlan:
     def table(self) -> Table:
         """Table of budgets that `print` shows."""
         rows = [
-            [Cell(f"{budget.n:,}", is_best=budget.n == self.n), Cell(_points(budget.precision))]
+            [Cell(f"{budget.n:,}", is_best=budget.n == self.n), _points(budget.precision)]
             for budget in self.budgets
         ]
         labels = "labels" if self.n_groups == 1 else "labels per group"
-        return Table([labels, "shares within"], rows, [True, True])
+        return Table.of([labels, "shares within"], rows, [True, True])
 
     def __repr__(self) -> str:
         lines = [self.headline()]

@@ -35,7 +35,7 @@ import numpy as np
 from headcount._support.arrays import Array, Ints
 from headcount._support.files import write_bytes
 from headcount._support.frames import pl
-from headcount._support.text import Cell, Table, html_result
+from headcount._support.text import Table, html_result
 from headcount.errors import HeadcountError
 from headcount.estimates.statistics.needed_parts import (
     FORM_NAMES,
@@ -531,13 +531,13 @@ class Statistics(GroupStatistics):
         self._sort()
         names = self._names.column.head(_MOST_SHOWN).to_list()
         rows = [
-            [Cell("all" if name is None else str(name)), Cell(f"{size:,}")]
+            ["all" if name is None else str(name), f"{size:,}"]
             for name, size in zip(names, self._sizes, strict=False)
         ]
         if len(self._names) > _MOST_SHOWN:
             further = self._sizes[_MOST_SHOWN:]
-            rows.append([Cell(f"{len(further):,} more"), Cell(f"{int(further.sum()):,}")])
-        return Table(["group", "items"], rows, [False, True])
+            rows.append([f"{len(further):,} more", f"{int(further.sum()):,}"])
+        return Table.of(["group", "items"], rows)
 
     def _title(self) -> str:
         plural = "" if len(self._names) == 1 else "s"
