@@ -17,7 +17,7 @@ from headcount._support.arrays import Array, Ints
 from headcount._support.files import toml_text
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, Verdicts
-from headcount.monitor.folder import Chunk, Rows, content_keys, value_hashes
+from headcount.monitor.folder import ONE_STREAM, Chunk, Rows, content_keys, value_hashes
 from headcount.tables.models import TableModel
 from headcount.tables.readers import TableFile, as_table
 from headcount.tables.roles import (
@@ -26,6 +26,7 @@ from headcount.tables.roles import (
     ScoreColumns,
     group_column,
     group_names,
+    match_labels,
     read_groups,
 )
 
@@ -98,7 +99,6 @@ class MonitorSpec:
 # Names of periods, whose order is that of time.
 _PERIOD = re.compile(r"\d{4}(-|$)")
 VERDICT, LABEL = "verdict", "label"
-_ONE_STREAM = "all"
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +167,7 @@ def read_delivery(
     labels = np.full(n, -1, np.int64)
     if spec.target in table.columns:
         labels = class_codes(table.read([spec.target])[spec.target], spec.classes, table.name)
-    streams = np.full(n, _ONE_STREAM)
+    streams = np.full(n, ONE_STREAM)
     if spec.group:
         column = table.read([spec.group])[spec.group]
         streams = column.cast(pl.String, strict=False).fill_null(MISSING).to_numpy()
@@ -208,30 +208,16 @@ def class_codes(
     column: pl.Series, classes: tuple[Any, ...], table: str, *, missing: bool = True
 ) -> Ints:
     """Positions of labels among the classes; -1 for missing ones."""
-    names = pl.Series(
-        [str(label).lower() if isinstance(label, bool) else str(label) for label in classes]
-    )
-    blank = _is_blank(column)
-    if blank.any() and not missing:
+    codes, strange = match_labels(column, np.asarray(classes))
+    what = f"Column {column.name!r} of {table!r}"
+    if strange is not None:
         raise HeadcountError(
-            f"Column {column.name!r} of {table!r} lacks some values: fill them in."
+            f"{what} holds {strange!r}, which is none of the classes "
+            f"{', '.join(map(repr, classes[:5]))}: correct it."
         )
-    texts = column.cast(pl.String, strict=False).str.strip_chars()
-    if isinstance(classes[0], bool):
-        texts = texts.str.to_lowercase()
-    if column.dtype.is_float():
-        texts = texts.str.replace(r"\.0+$", "")
-    codes = texts.replace_strict(
-        names, np.arange(len(names)), default=-1, return_dtype=pl.Int64
-    )
-    positions = codes.fill_null(-1).to_numpy()
-    wrong = (positions < 0) & ~blank.to_numpy()
-    if wrong.any():
-        raise HeadcountError(
-            f"Column {column.name!r} of {table!r} holds {texts[int(wrong.argmax())]!r}, which "
-            f"is none of the classes {', '.join(map(repr, classes[:5]))}: correct it."
-        )
-    return np.asarray(positions, np.int64)
+    if not missing and (codes < 0).any():
+        raise HeadcountError(f"{what} lacks some values: fill them in.")
+    return codes
 
 
 def _is_blank(column: pl.Series) -> pl.Series:

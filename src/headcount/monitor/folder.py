@@ -259,7 +259,7 @@ def _chained(columns: list[Ids], prime: np.uint64) -> Ids:
     return hashes
 
 
-_ONE_STREAM = "all"
+ONE_STREAM = "all"
 
 
 @dataclass(frozen=True, order=True)
@@ -271,7 +271,7 @@ class Chunk:
 
     def __str__(self) -> str:
         name = printable(self.name)
-        return name if self.stream == _ONE_STREAM else f"{name} of {printable(self.stream)}"
+        return name if self.stream == ONE_STREAM else f"{name} of {printable(self.stream)}"
 
 
 @dataclass(frozen=True, eq=False)
