@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
@@ -240,6 +240,7 @@ def check_jobs(n_jobs: Any) -> int | None:
     return None if n_jobs is None else int(n_jobs)
 
 
+@dataclass(eq=False, repr=False)
 class Median(Quantifier):
     """Median of the shares over several classifiers, each with a quantifier (MC-SQ).
 
@@ -301,24 +302,14 @@ class Median(Quantifier):
         aliases=("MC-SQ",),
     )
 
-    def __init__(
-        self,
-        quantifier: Quantifier | Sequence[Quantifier] | None = None,
-        classifiers: Sequence[Any] | None = None,
-        *,
-        weights: str | Sequence[float] | None = None,
-        keep: float = 1.0,
-        protocol: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.quantifier = quantifier
-        self.classifiers = classifiers
-        self.weights = weights
-        self.keep = keep
-        self.protocol = protocol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    quantifier: Quantifier | Sequence[Quantifier] | None = None
+    classifiers: Sequence[Any] | None = None
+    _: KW_ONLY
+    weights: str | Sequence[float] | None = None
+    keep: float = 1.0
+    protocol: Any = None
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _scorer(self) -> None:
         return None
@@ -424,6 +415,7 @@ def _trained(member: Quantifier, training: Training, classes: Array, groups: Any
     return member.fit(training.items, classes[training.codes], training.weights, groups)
 
 
+@dataclass(eq=False, repr=False)
 class Mean(Quantifier):
     """Mean of the shares over several quantifiers on one classifier (SC-MQ).
 
@@ -471,24 +463,14 @@ class Mean(Quantifier):
         aliases=("SC-MQ",),
     )
 
-    def __init__(
-        self,
-        quantifiers: Sequence[Quantifier] | None = None,
-        classifier: Any = None,
-        *,
-        weights: str | Sequence[float] | None = None,
-        keep: float = 1.0,
-        protocol: Any = None,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.quantifiers = quantifiers
-        self.classifier = classifier
-        self.weights = weights
-        self.keep = keep
-        self.protocol = protocol
-        self.cv = cv
-        self.random_state = random_state
+    quantifiers: Sequence[Quantifier] | None = None
+    classifier: Any = None
+    _: KW_ONLY
+    weights: str | Sequence[float] | None = None
+    keep: float = 1.0
+    protocol: Any = None
+    cv: Any = 5
+    random_state: Any = None
 
     def _checked_quantifiers(self) -> Sequence[Quantifier]:
         quantifiers: Any = self.quantifiers
