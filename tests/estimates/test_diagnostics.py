@@ -35,17 +35,12 @@ def test_nothing_is_said_of_a_good_estimate():
     assert said(fit_test=a_test(0.4), separation=Separation(2.0, 1.0, (0, 1))) == ()
 
 
-@pytest.mark.parametrize("shift", ["prior", "none"])
-def test_a_broken_assumption_names_the_p_value_and_what_remains(shift):
-    (sentence,) = said(fit_test=a_test(BROKEN_LEVEL * 0.9), shift=shift)
+def test_a_broken_assumption_names_the_p_value_and_what_remains():
+    (sentence,) = said(fit_test=a_test(BROKEN_LEVEL * 0.9))
     assert "p = 0.009" in sentence
     assert "use the method PCC" in sentence
-    assert said(fit_test=a_test(BROKEN_LEVEL), shift=shift) == ()
-    assert said(fit_test=a_test(np.nan), shift=shift) == ()
-
-
-def test_methods_for_covariate_shift_do_not_assume_prior_shift():
-    assert said(fit_test=a_test(1e-9), shift="covariate") == ()
+    assert said(fit_test=a_test(BROKEN_LEVEL)) == ()
+    assert said(fit_test=a_test(np.nan)) == ()
 
 
 def test_few_items():
@@ -80,11 +75,6 @@ def test_scores_beyond_those_of_training():
     assert said(outside=MUCH_OUTSIDE) == ()
 
 
-def test_unknown_shift_is_refused():
-    with pytest.raises(HeadcountError, match="shift is 'label'"):
-        said(shift="label")
-
-
 def test_separation_of_two_classes_is_their_distance():
     found = Separation.of(np.array([[0.0, 1.0, 2.0], [3.0, 1.0, -2.0]]))
     assert_allclose(found.distance, 5)
@@ -100,6 +90,10 @@ def test_separation_finds_the_class_that_is_a_mixture_of_others():
     assert Separation.of(means[[0, 1, 3]]).distance > 1
 
 
+def examined(diagnostics, pool, samples, shares):
+    return diagnostics.examine(*diagnostics.means(pool, samples), samples.sizes, shares)
+
+
 class TestExamine:
     def learnt(self, rng, apart=2.0):
         codes = np.repeat([0, 1, 2], 200)
@@ -113,7 +107,7 @@ class TestExamine:
         )
         samples = Samples.from_arrays([range(400), range(400, 800), range(5)], n_pool=800)
         shares = np.array([[0.3, 0.3, 0.4], [0.3, 0.3, 0.4], [0.0, 0.5, 0.5]])
-        fine, broken, few = self.learnt(rng).examine(pool, samples, shares)
+        fine, broken, few = examined(self.learnt(rng), pool, samples, shares)
         assert fine.warnings == ()
         assert not fine.fit_test.rejects(0.001)
         assert broken.fit_test.rejects(0.001)
@@ -123,15 +117,13 @@ class TestExamine:
             "The sample has 5 items",
             "The share of class 'a' is estimated as 0",
         ]
-        moved = self.learnt(rng).examine(pool, samples, shares, shift="covariate")[1]
-        assert moved.warnings == ()
 
     def test_useless_scores_are_told(self):
         rng = np.random.default_rng(0)
         learnt = self.learnt(rng, apart=0.1)
         pool = scores(drawn(3, 300, rng), 3, rng, apart=0.1)
         shares = np.array([[0.3, 0.3, 0.4]])
-        (found,) = learnt.examine(pool, Samples.whole(300), shares)
+        (found,) = examined(learnt, pool, Samples.whole(300), shares)
         assert any("hardly distinguish" in sentence for sentence in found.warnings)
 
     def test_extrapolation_is_told_beyond_what_is_usual(self):
@@ -142,13 +134,13 @@ class TestExamine:
         learnt = Diagnostics.learn(Training(training, codes, 2), NAMES)
         sure = np.array([[0.05, 0.95]] * 40 + [[0.5, 0.5]] * 60)
         shares = np.array([[0.4, 0.6]])
-        assert_allclose(learnt.outside(sure, Samples.whole(100)), [0.4])
-        (found,) = learnt.examine(sure, Samples.whole(100), shares)
+        assert_allclose(learnt.means(sure, Samples.whole(100))[1], [[0.4]])
+        (found,) = examined(learnt, sure, Samples.whole(100), shares)
         assert any(
             "40% of the sample's items have scores outside" in sentence
             for sentence in found.warnings
         )
-        (inside,) = learnt.examine(training, Samples.whole(400), shares)
+        (inside,) = examined(learnt, training, Samples.whole(400), shares)
         assert inside.warnings == ()
 
     def test_posteriors_are_needed(self):

@@ -11,9 +11,9 @@ from scipy.stats import chi2
 
 from headcount._kernels.quadratic_programs import nearest_mixtures
 from headcount.errors import HeadcountError
-from headcount.estimates.assumption import FitTest, MixtureTest, RankMoments, fit_test
+from headcount.estimates.assumption import FitTest, MixtureTest, RankMoments, _learn, fit_test
 from headcount.items.arrays import Scored
-from headcount.parts.training import Training
+from headcount.parts.training import Dense, Training
 from headcount.samples.protocols import UPP
 from headcount.samples.samples import Samples
 from headcount.scores.folds import one_fold_each
@@ -70,6 +70,15 @@ def test_many_training_items_make_the_statistic_chi_squared():
     assert_allclose(test.p_value, chi2.sf(test.statistic, test.df), rtol=0.01)
 
 
+class Vectors:
+    def embed(self, items):
+        return Dense(items)
+
+
+def of_vectors(training):
+    return _learn(Vectors(), training.items, training)
+
+
 def test_one_class_has_the_distribution_of_hotelling():
     # A single class in the sample: all that is estimated is its covariance.
     rng = np.random.default_rng(0)
@@ -79,7 +88,7 @@ def test_one_class_has_the_distribution_of_hotelling():
         vectors[20:, 0] += 50
         known = Training(vectors, np.repeat([0, 1], 20), 2)
         sample = rng.normal(size=(30, 4))
-        test = MixtureTest.of_vectors(known).test(sample, Samples.whole(30))[0]
+        test = of_vectors(known).test(sample, Samples.whole(30))[0]
         rejected.append(test.p_value < 0.1)
     # Chi-squared would reject one in six.
     assert 0.06 < np.mean(rejected) < 0.14
@@ -162,7 +171,7 @@ def test_vectors_of_a_moment_method():
     rng = np.random.default_rng(0)
     codes = np.repeat([0, 1], 200)
     vectors = rng.normal(size=(400, 4)) + codes[:, None]
-    test = MixtureTest.of_vectors(Training(vectors, codes, 2))
+    test = of_vectors(Training(vectors, codes, 2))
     sample = rng.normal(size=(300, 4)) + (np.arange(300) < 100)[:, None]
     fine = test.test(sample, Samples.whole(300))[0]
     assert fine.df == 3

@@ -15,7 +15,6 @@ from headcount.parts.solvers import ExpectationMaximisation, MaximumLikelihood
 from headcount.parts.training import Training
 from headcount.quantifiers.likelihood import PosteriorRatios
 from headcount.samples.samples import Samples
-from headcount.scores.calibration import fit_scaling
 
 few = settings(max_examples=15)
 seeds = st.integers(0, 2**32 - 1)
@@ -262,16 +261,3 @@ def test_training_items_that_are_repeated_are_counted(size, monkeypatch):
     assert_allclose(shares, fitted.solve(training.items, samples).prevalence, rtol=1e-12)
     # A few samples are counted to see whether it pays.
     assert len(counted) == (2 if size > 60 else 1)
-
-
-def test_fit_from_a_similar_scaling_is_the_same():
-    rng = np.random.default_rng(1)
-    values, codes = rng.normal(size=(300, 3)), rng.integers(3, size=300)
-    data = values, np.eye(3)[codes], np.ones(300)
-    kinds = [{"one_slope": one, "with_bias": bias} for one in (0, 1) for bias in (0, 1)]
-    for kind in kinds:
-        part = [array[:200] for array in data]
-        near = fit_scaling(*part, **kind)
-        fitted, again = fit_scaling(*data, **kind), fit_scaling(*data, **kind, start=near)
-        assert_allclose(again.slopes, fitted.slopes, atol=1e-6)
-        assert_allclose(again.biases, fitted.biases, atol=1e-6)

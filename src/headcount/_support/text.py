@@ -158,11 +158,10 @@ def text_table(
     rows: Sequence[Sequence[str]],
     *,
     n_texts: int = 1,
-    ruled: bool = False,
 ) -> list[str]:
     """Lines of a table of plain strings, texts to the left and numbers to the right."""
     head, *body = [[printable(cell) for cell in row] for row in (header, *rows)]
-    return _lines(head, body, [i >= n_texts for i in range(len(head))], ruled)
+    return _lines(head, body, [i >= n_texts for i in range(len(head))], ruled=False)
 
 
 def html_result(title: str, tables: Sequence[Table], notes: Sequence[str]) -> Markup:

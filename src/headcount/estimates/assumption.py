@@ -16,7 +16,7 @@ from headcount._kernels.accumulation import add_outside, add_rank_moments, ranks
 from headcount._kernels.quadratic_programs import nearest_mixtures
 from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import each_range
-from headcount._support.parameters import check_choice, check_count, check_fraction
+from headcount._support.parameters import check_count, check_fraction
 from headcount._support.text import Table, html_result
 from headcount.errors import HeadcountError
 from headcount.items.arrays import (
@@ -405,11 +405,10 @@ class FitTests:
 class MixtureTest:
     """Test of prior shift, fitted on labelled items.
 
-    `of_posteriors` makes one for any method that scores items, `of_vectors` for the
-    representation of a moment method. `test` tests samples.
+    `of_posteriors` makes one for any method that scores items, and `test` tests samples.
     """
 
-    representation: RankMoments | None
+    representation: RankMoments
     means: Floats
     covariances: Floats
     sizes: Floats
@@ -423,11 +422,6 @@ class MixtureTest:
         vectors = representation.embed(np.asarray(training.items, np.float64)).values
         return _learn(representation, _with_covariates(vectors, covariates), training)
 
-    @classmethod
-    def of_vectors(cls, training: Training) -> MixtureTest:
-        """Fit it on vectors whose mean describes a sample, one row per item."""
-        return _learn(None, np.asarray(training.items, np.float64), training)
-
     def test(
         self, items: Floats, samples: Samples, covariates: Floats | None = None
     ) -> FitTests:
@@ -438,10 +432,8 @@ class MixtureTest:
         self, items: Floats, samples: Samples, covariates: Floats | None = None
     ) -> Floats:
         """Means of the vectors of samples of a pool, as `test_means` takes them."""
-        vectors = items
-        if self.representation is not None:
-            vectors = _with_covariates(self.representation.embed(items).values, covariates)
-        return Dense(vectors).means(samples)
+        vectors = self.representation.embed(items).values
+        return Dense(_with_covariates(vectors, covariates)).means(samples)
 
     def test_means(self, seen: Floats, sizes: Ints) -> FitTests:
         """Test samples given by the means of their vectors, and their numbers of items."""
@@ -465,9 +457,7 @@ class MixtureTest:
 
     def invariants(self, items: Floats) -> Floats:
         """Functions of items whose means are the same in all classes and mixtures."""
-        vectors = items
-        if self.representation is not None:
-            vectors = self.representation.embed(items).values
+        vectors = self.representation.embed(items).values
         differences = self.means[1:] - self.means[0]
         axes = np.linalg.svd(differences, full_matrices=True)[2][len(differences) :]
         return np.asarray(vectors @ (self.directions @ axes.T))
@@ -507,9 +497,7 @@ def _with_covariates(vectors: Floats, covariates: Floats | None) -> Floats:
     return vectors if covariates is None else np.column_stack([vectors, covariates])
 
 
-def _learn(
-    representation: RankMoments | None, vectors: Floats, training: Training
-) -> MixtureTest:
+def _learn(representation: RankMoments, vectors: Floats, training: Training) -> MixtureTest:
     weights, codes, K = training.class_weights, training.codes, training.n_classes
     means = training.class_means(Dense(vectors))
     D = vectors.shape[1]
@@ -663,8 +651,6 @@ MUCH_OUTSIDE = 0.05
 UNLIKE = "The sample does not look like a mixture of"
 """Start of the warnings that report a violated assumption."""
 
-_SHIFTS = ("prior", "covariate", "none")
-
 
 class Diagnosis(NamedTuple):
     """Test and warnings of one estimate."""
@@ -727,62 +713,36 @@ class Diagnostics:
 
     @property
     def reduction(self) -> tuple[MeanOf, MeanOf]:
-        """Statistics of a sample that `examine_means` takes."""
-        assert self.mixture.representation is not None
+        """Statistics of a sample that `examine` takes."""
         return MeanOf(self.mixture.representation), MeanOf(_Outside(self.low, self.high))
 
-    def outside(self, posteriors: Floats, samples: Samples) -> Floats:
-        """Share of the items of each sample with a posterior outside those of training."""
-        return _Outside(self.low, self.high).embed(posteriors).means(samples)[:, 0]
-
     def means(self, posteriors: Floats, samples: Samples) -> tuple[Floats, Floats]:
-        """Means of each `reduction` in samples of a pool, as `examine_means` takes them."""
-        return self.mixture.sample_means(posteriors, samples), self.outside(
-            posteriors, samples
-        )[:, None]
+        """Means of each `reduction` in samples of a pool, as `examine` takes them."""
+        outside = _Outside(self.low, self.high).embed(posteriors)
+        return self.mixture.sample_means(posteriors, samples), outside.means(samples)
 
     def examine(
-        self, posteriors: Floats, samples: Samples, prevalence: Floats, *, shift: str = "prior"
-    ) -> list[Diagnosis]:
-        """Test and warn about the estimates of many samples."""
-        means, outside = self.means(posteriors, samples)
-        return self.examine_means(means, outside, samples.sizes, prevalence, shift=shift)
-
-    def examine_means(
-        self,
-        seen: Floats,
-        outside: Floats,
-        sizes: Ints,
-        prevalence: Floats,
-        *,
-        shift: str = "prior",
+        self, seen: Floats, outside: Floats, sizes: Ints, prevalence: Floats
     ) -> list[Diagnosis]:
         """Test and warn about the estimates of samples given by their statistics."""
-        tests = self.mixture.test_means(seen, sizes)
-        return self._examined(tests, outside[:, 0], prevalence, shift)
-
-    def _examined(
-        self, tests: FitTests, outside: Floats, prevalence: Floats, shift: str
-    ) -> list[Diagnosis]:
         # A new item exceeds either end of N training items with probability 1 / (N + 1).
         usual = 2 * max(1, len(self.classes) - 1) / (self.n_training + 1)
         return [
-            Diagnosis(test, self._warnings(test, shares, float(share_outside - usual), shift))
-            for test, shares, share_outside in zip(tests, prevalence, outside, strict=True)
+            Diagnosis(
+                test,
+                assumption_warnings(
+                    shares,
+                    self.classes,
+                    n=test.n,
+                    fit_test=test,
+                    separation=self.separation,
+                    outside=float(share_outside - usual),
+                ),
+            )
+            for test, shares, share_outside in zip(
+                self.mixture.test_means(seen, sizes), prevalence, outside[:, 0], strict=True
+            )
         ]
-
-    def _warnings(
-        self, test: FitTest, shares: Floats, outside: float, shift: str
-    ) -> tuple[str, ...]:
-        return assumption_warnings(
-            shares,
-            self.classes,
-            n=test.n,
-            fit_test=test,
-            separation=self.separation,
-            outside=outside,
-            shift=shift,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -825,12 +785,10 @@ def assumption_warnings(
     fit_test: FitTest | None = None,
     separation: Separation | None = None,
     outside: float = 0.0,
-    shift: str = "prior",
 ) -> tuple[str, ...]:
     """Return warnings about an estimate, one sentence each."""
-    check_choice("shift", shift, _SHIFTS)
     warnings = [
-        _broken(fit_test, shift),
+        _broken(fit_test),
         _few(n),
         _hardly_apart(separation, classes),
         _at_boundary(prevalence, classes),
@@ -839,9 +797,8 @@ def assumption_warnings(
     return tuple(sentence for sentence in warnings if sentence)
 
 
-def _broken(test: FitTest | None, shift: str) -> str:
-    # PCC and similar methods do not assume prior shift.
-    if test is None or shift == "covariate" or not test.p_value < BROKEN_LEVEL:
+def _broken(test: FitTest | None) -> str:
+    if test is None or not test.p_value < BROKEN_LEVEL:
         return ""
     return (
         f"{UNLIKE} the training classes ({format_p_value(test)}), so shares estimated "

@@ -285,14 +285,12 @@ class Examination:
         sizes = self.sizes[places]
         if self.diagnostics is None:
             return [
-                Diagnosis(None, assumption_warnings(row, self.classes, n=int(n), shift="prior"))
+                Diagnosis(None, assumption_warnings(row, self.classes, n=int(n)))
                 for row, n in zip(shares, sizes, strict=True)
             ]
         assert self.seen is not None
         assert self.outside is not None
-        return self.diagnostics.examine_means(
-            self.seen[places], self.outside[places], sizes, shares, shift="prior"
-        )
+        return self.diagnostics.examine(self.seen[places], self.outside[places], sizes, shares)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,8 @@ _ABOVE, _BELOW, _MANY = 16, 24, 40
 _HISTOGRAM, _HISTOGRAM_TICKS = 180, (0.01, 0.05, 0.2, 0.5, 1.0)
 # Groups above which each no longer has a row of its own in a chart, and panels are wide.
 _MOST_GROUP_ROWS, _MOST_NARROW = 24, 20
+# Characters of a label.
+_LONGEST = 34
 
 
 def tag(name: str, *children: str, **attributes: str | float) -> Markup:
@@ -245,8 +247,8 @@ def _percent(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") + "%"
 
 
-def _short(label: str, longest: int = 34) -> str:
-    return label if len(label) <= longest else f"{label[: longest - 1]}…"
+def _short(label: str) -> str:
+    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"
 
 
 def trend_chart(

@@ -102,12 +102,8 @@ def fit_scaling(
     *,
     one_slope: bool,
     with_bias: bool,
-    start: Scaling | None = None,
 ) -> Scaling:
-    """Fit slopes (one for all classes, or one per class) and biases (or none) by log-loss.
-
-    `start` is a scaling of the same kind, of similar items.
-    """
+    """Fit slopes (one for all classes, or one per class) and biases (or none) by log-loss."""
     n_classes = values.shape[1]
     identity = _identity(n_classes, one_slope, with_bias)
     problem = _LogLoss(
@@ -119,11 +115,7 @@ def fit_scaling(
         ridge=np.full(len(identity), _RIDGE),
     )
     # From zero, all posteriors are equal and the curvature is at its best.
-    free = np.zeros_like(problem.identity)
-    if start is not None:
-        slopes = start.slopes[:1] if one_slope else start.slopes
-        free = np.concatenate([slopes, start.biases[: n_classes * with_bias]])
-    free = _minimise(problem, free)
+    free = _minimise(problem, np.zeros_like(problem.identity))
     if targets.min() == 0.0:  # softened targets always have a finite optimum
         _warn_if_open(problem, free)
     slopes, biases = np.split(problem.tie @ free, 2)
