@@ -99,8 +99,7 @@ def check_single_class(case: Case) -> None:
 
 def check_empty_class(case: Case) -> None:
     """A class without items, or with weights of zero, is refused."""
-    case.require_scores()
-    scores, y = scored(case.n_classes)
+    scores, y = case.require_scores()
     last = case.n_classes - 1
     named = Scored(scores, classes=range(case.n_classes))
     refuses(
@@ -115,8 +114,7 @@ def check_empty_class(case: Case) -> None:
 
 def check_unknown_labels(case: Case) -> None:
     """Labels that are not a class are refused."""
-    case.require_scores()
-    scores, y = scored(case.n_classes)
+    scores, y = case.require_scores()
     items = Scored(scores, classes=np.arange(case.n_classes) + 1)
     refuses(
         "^y has labels that are not among the classes: 0;", lambda: case.make().fit(items, y)
@@ -191,8 +189,7 @@ def check_two_class_methods(case: Case) -> None:
 
 def check_missing_scores(case: Case) -> None:
     """Missing or infinite scores are refused."""
-    case.require_scores()
-    scores, y = scored(case.n_classes)
+    scores, y = case.require_scores()
     for value in (np.nan, np.inf):
         new = _spoilt(scored_pool(case.n_classes), value)
         refuses(
@@ -220,8 +217,7 @@ _NO_POSTERIORS: list[tuple[Callable[[Array], Any], str]] = [
 
 def check_scores_that_are_no_posteriors(case: Case) -> None:
     """Scores that are not posteriors are refused."""
-    case.require_scores()
-    scores, y = scored(case.n_classes)
+    scores, y = case.require_scores()
     new = scored_pool(case.n_classes)
     for spoil, message in _NO_POSTERIORS:
         refuses(
@@ -233,8 +229,7 @@ def check_scores_that_are_no_posteriors(case: Case) -> None:
 
 def check_lengths_of_scores(case: Case) -> None:
     """Scores and labels of different lengths are refused."""
-    case.require_scores()
-    scores, y = scored(case.n_classes)
+    scores, y = case.require_scores()
     refuses(
         "^X has 179 rows, but y has 180 labels", lambda: case.make().fit(Scored(scores[1:]), y)
     )
@@ -335,8 +330,7 @@ def check_failed_fit(case: Case) -> None:
 
 def check_failed_fit_on_scores(case: Case) -> None:
     """A fit on scores that fails leaves the quantifier as it was."""
-    case.require_scores()
-    scores, y = scored(case.n_classes)
+    scores, y = case.require_scores()
     names = np.array(["x", "y", "z", "w"])
     quantifier = case.make().fit(Scored(scores), y)
     _check_unchanged(

@@ -150,10 +150,11 @@ class Case:
         )
         return GaussianNB() if classifier is None else clone(classifier)
 
-    def require_scores(self) -> None:
-        """Skip the check if the method takes no scores."""
+    def require_scores(self) -> tuple[Array, ...]:
+        """Scores and y to fit on; the check is skipped if the method takes no scores."""
         if not self.takes_scores:
             raise NotApplicable("takes no scores made elsewhere")
+        return scored(self.n_classes)
 
     def require_two_classes(self) -> None:
         """Skip the check for more than two classes: it is about the class alone."""

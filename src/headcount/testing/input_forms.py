@@ -26,7 +26,6 @@ from headcount.testing.cases import (
     pool,
     refuses,
     samples,
-    scored,
     scored_pool,
 )
 
@@ -62,8 +61,7 @@ def check_frames(case: Case) -> None:
 
 def check_frames_of_scores(case: Case) -> None:
     """Scores may be lists, and frames of Polars and pandas."""
-    case.require_scores()
-    scores, y = scored(case.n_classes)
+    scores, y = case.require_scores()
     new = scored_pool(case.n_classes)
     expected = case.fitted_on_scores.predict_many(Scored(new), samples())
     for table, column in forms_of_tables():
@@ -73,8 +71,7 @@ def check_frames_of_scores(case: Case) -> None:
 
 def check_vector_of_scores(case: Case) -> None:
     """Scores of two classes may be a vector, those of more may not."""
-    case.require_scores()
-    scores, y = scored(case.n_classes)
+    scores, y = case.require_scores()
     if case.n_classes > 2:
         refuses(
             "posteriors has 2 columns, but there are 3 classes",

@@ -51,8 +51,7 @@ def check_fit_and_predict(case: Case) -> None:
 
 def check_fit_and_predict_from_scores(case: Case) -> None:
     """`fit` and `predict` take `Scored`."""
-    case.require_scores()
-    scores, y = scored(case.n_classes)
+    scores, y = case.require_scores()
     _check_fit(case, Scored(scores), y, Scored(scored_pool(case.n_classes)))
 
 

@@ -81,8 +81,7 @@ def _check_names(case: Case, names: Array) -> None:
 
 def check_order_of_classes(case: Case) -> None:
     """Scores may come with the classes in any order."""
-    case.require_scores()
-    scores, y = scored(case.n_classes)
+    scores, y = case.require_scores()
     names = np.array(_NAMES[case.n_classes][0])
     quantifier = case.make().fit(Scored(scores, classes=names), names[y])
     equal(quantifier.classes_, names)
@@ -157,8 +156,7 @@ def check_whole_weights(case: Case) -> None:
 
 def check_equal_weights(case: Case) -> None:
     """Equal weights are no weights."""
-    case.require_scores()
-    scores, y = scored(case.n_classes)
+    scores, y = case.require_scores()
     weighted = case.make().fit(Scored(scores), y, sample_weight=np.full(len(y), 3.0))
     new = Scored(scored_pool(case.n_classes))
     expected = case.fitted_on_scores.predict_many(new, samples())
@@ -167,8 +165,7 @@ def check_equal_weights(case: Case) -> None:
 
 def check_zero_weights(case: Case) -> None:
     """Training items of weight 0 have no influence."""
-    case.require_scores()
-    scores, y = scored(case.n_classes)
+    scores, y = case.require_scores()
     has_weight = np.arange(len(y)) % 4 > 0
     if case.simulates:
         _check_zero_weights_beyond_noise(case, has_weight)
