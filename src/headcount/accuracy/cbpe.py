@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from headcount._support.arrays import Floats, Ints
+from headcount._support.arrays import Floats, Ints, divided_by_sums
 from headcount._support.parameters import check_choice
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import ConfusionModel
@@ -262,9 +262,8 @@ def _reweighted(ratios: Floats, samples: Samples, shares: Floats) -> Floats:
     """Posteriors of the items that are proportional to the ratios times the shares."""
     of_sample = np.repeat(np.arange(len(samples)), samples.sizes)
     joint = ratios[samples.indices] * shares[of_sample]
-    total = joint.sum(axis=1, keepdims=True)
     # An item that is impossible under every class has the shares as its posteriors.
-    return np.divide(joint, total, out=shares[of_sample], where=total > 0)
+    return divided_by_sums(joint, shares[of_sample])
 
 
 def _table_sums(labels: Ints, samples: Samples, joint: Floats) -> Floats:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from headcount._support.arrays import Bools, Floats, Ints
+from headcount._support.arrays import Bools, Floats, Ints, divided_by_sums
 from headcount._support.parameters import check_choice, check_count
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.cbpe import ExpectedTables
@@ -142,10 +142,9 @@ class _ThresholdTables(ExpectedTables):
         """Indicators of the predicted class, or shares of the posteriors of the others."""
         unpredicted = pool.posteriors.copy()
         unpredicted[np.arange(len(unpredicted)), pool.labels] = 0.0
-        total = unpredicted.sum(axis=1, keepdims=True)
         predicted = pool.labels[:, None] == np.arange(self.n_classes)
         even = np.where(predicted, 0.0, 1 / (self.n_classes - 1))
-        unpredicted = np.divide(unpredicted, total, out=even, where=total > 0)
+        unpredicted = divided_by_sums(unpredicted, even)
         return np.where(self.threshold.exceeded(pool)[:, None], predicted, unpredicted)
 
 
@@ -254,9 +253,7 @@ def _raked(mass: Floats, rows: Floats, columns: Floats) -> Floats:
 
 def _possible(margins: Floats, mass: Floats) -> Floats:
     """Margins without empty slices of the reference; its own margins if nothing is left."""
-    possible = np.where(mass > 0, margins, 0.0)
-    total = possible.sum(axis=1, keepdims=True)
-    return np.where(total > 0, possible / np.where(total > 0, total, 1.0), mass)
+    return divided_by_sums(np.where(mass > 0, margins, 0.0), mass)
 
 
 def _factor(margins: Floats, sums: Floats) -> Floats:

@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._kernels.score_order import rank_areas
-from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.arrays import Array, Floats, Ints, divided_by_sums
 from headcount._support.execution import base_seeds, each_range
 from headcount.errors import HeadcountError
 from headcount.items.arrays import (
@@ -163,9 +163,7 @@ class TableMetric:
         shares = counts.sum(axis=2) + 1 / K
         shares = rng.standard_gamma(np.where(totals.sum(axis=1) > 0, shares, 0.0))
         rates = rng.standard_gamma(counts + totals)
-        total = rates.sum(axis=2, keepdims=True)
-        rates = np.divide(rates, total, out=np.zeros_like(rates), where=total > 0)
-        tables = shares[:, :, None] * rates
+        tables = shares[:, :, None] * divided_by_sums(rates, 0.0)
         return self(np.asarray(tables / tables.sum(axis=(1, 2), keepdims=True)))
 
 
@@ -718,10 +716,7 @@ def among(posteriors: Floats, present: Ints) -> Floats:
     """Posteriors given that the class is one of these; uniform where none is possible."""
     if len(present) == posteriors.shape[1]:
         return posteriors
-    among_present = posteriors[:, present]
-    total = among_present.sum(axis=1, keepdims=True)
-    even = np.full_like(among_present, 1 / len(present))
-    return np.divide(among_present, total, out=even, where=total > 0)
+    return divided_by_sums(posteriors[:, present])
 
 
 def _check_classifier(classifier: Any) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from headcount._kernels.accumulation import add_codes, add_rows, count_codes, sum_rows
-from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.arrays import Array, Floats, Ints, divided_by_sums
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError
 from headcount.items.arrays import as_narwhals
@@ -150,10 +150,7 @@ class CellsOf:
         """Numbers of each item that have cells; each row sums to 1."""
         if self.before is None:
             return np.ascontiguousarray(items, np.float64)
-        values = np.asarray(self.before.ratios(items), np.float64)
-        total = values.sum(axis=1, keepdims=True)
-        even = np.full_like(values, 1 / values.shape[1])
-        return np.divide(values, total, out=even, where=total > 0)
+        return divided_by_sums(np.asarray(self.before.ratios(items), np.float64))
 
 
 Reduction = MeanOf | CellsOf

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from headcount._support.arrays import Array, Floats
+from headcount._support.arrays import Array, Floats, divided_by_sums
 from headcount.errors import HeadcountError
 from headcount.items.arrays import check_scores
 from headcount.quantifiers.base import Quantifier, ScoringPlan, with_input_of
@@ -232,7 +232,4 @@ def _corrected(posteriors: Floats, prior: Floats, new_prior: Floats) -> Floats:
     """Posteriors for another prior than that of the training items."""
     if np.array_equal(prior, new_prior):
         return posteriors
-    adapted = posteriors * (new_prior / prior)
-    total = adapted.sum(axis=1, keepdims=True)
-    shares = np.tile(new_prior, (len(adapted), 1))
-    return np.divide(adapted, total, out=shares, where=total > 0)
+    return divided_by_sums(posteriors * (new_prior / prior), new_prior)

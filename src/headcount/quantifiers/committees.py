@@ -13,7 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from headcount import metrics
-from headcount._support.arrays import Array, Floats
+from headcount._support.arrays import Array, Floats, divided_by_sums
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
@@ -131,8 +131,7 @@ def _median(shares: Sequence[Floats], weights: Floats) -> Floats:
     lower = np.argmax(below >= 0.5 - _HALF_TOLERANCE, axis=0)
     upper = np.argmax(below > 0.5 + _HALF_TOLERANCE, axis=0)
     middle = sum(np.take_along_axis(values, at[None], axis=0)[0] for at in (lower, upper)) / 2
-    total = middle.sum(axis=1, keepdims=True)
-    return np.divide(middle, total, out=_mean(shares, weights), where=total > 0)
+    return divided_by_sums(middle, _mean(shares, weights))
 
 
 @dataclass(frozen=True, eq=False)

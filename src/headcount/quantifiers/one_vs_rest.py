@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from headcount._support.arrays import Array, Bools, Floats, Ints
+from headcount._support.arrays import Array, Bools, Floats, Ints, divided_by_sums
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
 from headcount.items.arrays import check_labels
@@ -225,7 +225,7 @@ class _EachClass(Aggregation):
 
     def _joined(self, each: list[Solution]) -> Solution:
         positive = _positive_shares(each)
-        shares = _from_cumulative(1 - positive) if self.ordered else _divided_by_sum(positive)
+        shares = _from_cumulative(1 - positive) if self.ordered else divided_by_sums(positive)
         return _with_shares(shares, each)
 
 
@@ -262,8 +262,7 @@ class _EachPair(Aggregation):
     def _view(self, items: Array, i: int, j: int) -> Array:
         """Posteriors or decisions of class j against class i."""
         pair = items[:, [i, j]]
-        total = pair.sum(axis=1, keepdims=True)
-        pair = np.divide(pair, total, out=np.full_like(pair, 0.5), where=total > 0)
+        pair = divided_by_sums(pair)
         return (pair[:, 1] > 0.5).astype(np.int64) if self.input == "labels" else pair
 
 
@@ -293,14 +292,7 @@ def _coupled(positive: Floats, pairs: list[tuple[int, int]], K: int) -> Floats:
     # Where the minimum is not unique, a little towards equal shares decides.
     Q[:, diagonal, diagonal] += 1e-12
     shares = np.linalg.solve(Q, np.ones((len(Q), K, 1)))[..., 0]
-    return _divided_by_sum(np.maximum(shares, 0.0))
-
-
-def _divided_by_sum(positive: Floats) -> Floats:
-    """Shares of the classes, divided by their sum; equal ones if all are zero."""
-    total = positive.sum(axis=1, keepdims=True)
-    even = np.full_like(positive, 1 / positive.shape[1])
-    return np.divide(positive, total, out=even, where=total > 0)
+    return divided_by_sums(np.maximum(shares, 0.0))
 
 
 def _from_cumulative(upto: Floats) -> Floats:

@@ -22,7 +22,7 @@ from scipy.linalg import block_diag, cho_factor, cho_solve
 from scipy.special import softmax
 from sklearn.isotonic import IsotonicRegression
 
-from headcount._support.arrays import Floats, Ints
+from headcount._support.arrays import Floats, Ints, divided_by_sums
 from headcount.errors import HeadcountError, warn
 from headcount.items.arrays import as_numbers, check_scores, check_weights
 
@@ -257,7 +257,7 @@ class _RulePerClass:
 
     def __call__(self, scores: Floats) -> Floats:
         columns = [rule(_against_rest(scores, k))[:, 1] for k, rule in enumerate(self.rules)]
-        return _divide_by_sums(np.column_stack(columns))
+        return divided_by_sums(np.column_stack(columns))
 
 
 _Fitter = Callable[[Floats, Ints, Floats], _Rule]
@@ -369,13 +369,6 @@ def _against_rest(scores: Floats, k: int) -> Floats:
     # The others summed, as 1 - p has no digits left where p is nearly 1.
     remainder = np.delete(scores, k, axis=1).sum(axis=1)
     return np.column_stack([remainder, scores[:, k]])
-
-
-def _divide_by_sums(columns: Floats) -> Floats:
-    shares = np.full_like(columns, 1.0 / columns.shape[1])
-    sums = columns.sum(axis=1, keepdims=True)
-    np.divide(columns, sums, out=shares, where=sums > 0)
-    return shares
 
 
 def _check_codes(codes: ArrayLike, n_rows: int, n_classes: int) -> Ints:

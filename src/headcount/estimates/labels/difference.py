@@ -23,7 +23,7 @@ from typing import Protocol
 import numpy as np
 from scipy import special, stats
 
-from headcount._support.arrays import Array, Bools, Floats, Ints, indicators
+from headcount._support.arrays import Array, Bools, Floats, Ints, divided_by_sums, indicators
 from headcount.estimates.estimate import around_shares
 from headcount.estimates.labels.sample import LabelSample
 
@@ -157,11 +157,8 @@ def share_ends(estimate: EstimateWithEnds, n_items: int, level: float) -> tuple[
 
 def corrected(posteriors: Floats, prior: Floats, shares: Floats) -> Floats:
     """Posteriors reweighted from the training shares to other shares."""
-    weighted = posteriors * (shares / prior)
-    total = weighted.sum(axis=1, keepdims=True)
-    weighted /= np.where(total > 0, total, 1.0)
     # An item that is impossible under these shares is no evidence.
-    return np.where(total > 0, weighted, shares)
+    return divided_by_sums(posteriors * (shares / prior), shares)
 
 
 def class_table(codes: Ints, labels: Ints, n_classes: int, weights: Floats | None) -> Floats:
