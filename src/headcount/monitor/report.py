@@ -68,26 +68,7 @@ def monitor_page(history: MonitorHistory) -> Page:
                 scrolled(chunks, "tall dates"),
                 hidden_rows(len(history.chunks) - _MOST_ROWS, "earlier chunks"),
             ),
-            section(
-                "How it was done",
-                paragraph(
-                    "Each chunk is compared with the mean of all earlier ones. Without any "
-                    "change, the mean number of chunks between alerts is at least "
-                    f"{status.false_alarms:g}."
-                ),
-                folded(
-                    "How alerts are raised",
-                    paragraph(
-                        "The detector adds up evidence of a change in the shares, in the "
-                        f"{metric} and in the form of the scores, over all groups together. It "
-                        f"is {status.evidence:.1f} now, and an alert is raised at "
-                        f"{status.false_alarms:g}. Shares are conditioned on a quantifier's "
-                        "answers, and p is the chance of scores at least so unlike a mixture "
-                        "of the reference classes."
-                    ),
-                ),
-                pair(facts("Monitor", _facts(history)), facts("Versions", versions())),
-            ),
+            _method_section(history, status),
         ],
         columns=frame.columns,
         rows=frame.rows(),
@@ -96,6 +77,28 @@ def monitor_page(history: MonitorHistory) -> Page:
             "alerts": [alert.to_dict() for alert in history.alerts],
             "chunks": frame.to_dicts(),
         },
+    )
+
+
+def _method_section(history: MonitorHistory, status: MonitorStatus) -> Markup:
+    return section(
+        "How it was done",
+        paragraph(
+            "Each chunk is compared with the mean of all earlier ones. Without any change, the "
+            f"mean number of chunks between alerts is at least {status.false_alarms:g}."
+        ),
+        folded(
+            "How alerts are raised",
+            paragraph(
+                "The detector adds up evidence of a change in the shares, in the "
+                f"{history.spec.metric_name} and in the form of the scores, over all groups "
+                f"together. It is {status.evidence:.1f} now, and an alert is raised at "
+                f"{status.false_alarms:g}. Shares are conditioned on a quantifier's answers, "
+                "and p is the chance of scores at least so unlike a mixture of the reference "
+                "classes."
+            ),
+        ),
+        pair(facts("Monitor", _facts(history)), facts("Versions", versions())),
     )
 
 

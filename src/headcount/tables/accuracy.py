@@ -493,8 +493,7 @@ def accuracy_page(analysis: AccuracyAnalysis) -> Page:
     )
     tests = [(p_value_of(item), is_broken(item)) for item in analysis.estimates.values()]
     links = {"advice": "What to do"} if doubtful else {}
-    is_known, info = bool(analysis.truths), analysis.info
-    chart = rows_chart([first], f"{estimate.metric} on all items, with its interval", axis)
+    frame = analysis.to_frame()
     return Page(
         title="How accurate is the model?",
         eyebrow=[estimate.method, f"{estimate.n_items:,} items", now()],
@@ -508,16 +507,7 @@ def accuracy_page(analysis: AccuracyAnalysis) -> Page:
         ),
         sections=[
             advice(ADVICE[:2]) if doubtful else Markup(""),
-            section(
-                (
-                    "All items, if only the mix had changed"
-                    if status == "broken" and estimate.basis == "prior shift"
-                    else "All items"
-                ),
-                estimate_legend(level, truth=is_known, flagged=first.is_broken),
-                pair(figure(chart, estimate.metric), _confusion_block(estimate)),
-                css="muted" if status == "broken" else "",
-            ),
+            _accuracy_section(analysis, first, axis, status),
             _accuracy_groups_section(analysis, groups, axis, level),
             _accuracy_likeness_section(analysis, status),
             warnings_section(warnings),
@@ -525,23 +515,38 @@ def accuracy_page(analysis: AccuracyAnalysis) -> Page:
             section(
                 "How it was done",
                 pair(
-                    facts(
-                        "Method",
-                        {
-                            "name": f"{estimate.method}: {info.title}",
-                            "metric": estimate.metric,
-                            "answer of the method itself": f"{estimate.raw:.3f}",
-                            "reference": info.reference,
-                        },
-                    ),
-                    facts("Versions", versions()),
+                    facts("Method", _accuracy_method(analysis)), facts("Versions", versions())
                 ),
             ),
         ],
-        columns=analysis.to_frame().columns,
-        rows=analysis.to_frame().fill_nan(None).rows(),
+        columns=frame.columns,
+        rows=frame.fill_nan(None).rows(),
         content=analysis.to_dict(),
-    )  # fmt: skip
+    )
+
+
+def _accuracy_section(analysis: AccuracyAnalysis, row: Row, axis: Axis, status: str) -> Markup:
+    """Accuracy on all items, and the table of true and predicted classes."""
+    estimate, level = analysis.overall, written_level(analysis.overall.level)
+    chart = rows_chart([row], f"{estimate.metric} on all items, with its interval", axis)
+    broken = status == "broken"
+    only_if = ", if only the mix had changed" if estimate.basis == "prior shift" else ""
+    return section(
+        "All items" + broken * only_if,
+        estimate_legend(level, truth=bool(analysis.truths), flagged=row.is_broken),
+        pair(figure(chart, estimate.metric), _confusion_block(estimate)),
+        css="muted" if broken else "",
+    )
+
+
+def _accuracy_method(analysis: AccuracyAnalysis) -> dict[str, str]:
+    estimate, info = analysis.overall, analysis.info
+    return {
+        "name": f"{estimate.method}: {info.title}",
+        "metric": estimate.metric,
+        "answer of the method itself": f"{estimate.raw:.3f}",
+        "reference": info.reference,
+    }
 
 
 def _accuracy_rows(analysis: AccuracyAnalysis) -> list[Row]:

@@ -231,10 +231,8 @@ def analyse(
         settings["leave_out"] = reasons
         if scores is None:
             settings |= {"classifier": classifier, "date_order": date_order}
-            fitted = fit_table_model(training, str(target), **settings)
-            hint = "to learn without it, name it by `leave_out`"
-            table.require(fitted.columns, f"which the training table has ({hint})")
-            notes += (*fitted.preparation.notes(), leak_note(training, fitted.preparation))
+            fitted, more = _learnt_from_features(training, str(target), table, settings)
+            notes += more
         else:
             fitted = fit_score_model(training, str(target), **settings)
     labels = read_few_labels(
@@ -253,6 +251,16 @@ def analyse(
         if scores is None:
             analysis = _with_changes(analysis, table, training, reasons, options)
     return analysis
+
+
+def _learnt_from_features(
+    training: LabelledItems, target: str, table: TableFile, settings: dict[str, Any]
+) -> tuple[TableModel, tuple[str, ...]]:
+    """Model of the columns of the labelled table, all of which the new one has; notes."""
+    fitted = fit_table_model(training, target, **settings)
+    hint = "to learn without it, name it by `leave_out`"
+    table.require(fitted.columns, f"which the training table has ({hint})")
+    return fitted, (*fitted.preparation.notes(), leak_note(training, fitted.preparation))
 
 
 def _with_labelled_shares(

@@ -303,35 +303,20 @@ def _group(
     notes: list[str] = []
     if n_gold >= max(2, len(items.classes)) and (n_gold >= _ENOUGH or by_rates is None):
         by_labels, influence, notes = _from_gold(items, members, estimand)
-    agreement: Agreement | None = None
-    if by_labels is not None:
-        reason = (
-            f"{n_gold:,} of its items have gold labels. They correct the verdicts under any "
-            "shift, if they are a random part."
-        )
-        if by_rates is not None:
-            agreement = agreement_of(by_labels, by_rates.centre, by_rates.covariance)
-    elif by_rates is not None:
-        has = f"has {n_gold or 'no'} gold label{'' if n_gold == 1 else 's'}"
-        reason = (
-            f"The group {has}. Its verdicts are corrected by the judge's errors on {source}, "
-            + (
-                f"whose errors differ between groups ({chance(slices.p_value)}); the "
-                "interval allows for as much."
-                if slices is not None and items.calibration is None and slices.differ
-                else "if the judge errs on both alike."
-            )
-        )
-        if not by_rates.informative:
-            notes.append(
-                "The verdicts hardly depend on the true class, so they say nothing about "
-                "the rates: take gold labels of these items."
-            )
-    else:
+    if by_labels is None and by_rates is None:
         raise HeadcountError(
             f"group {name!r} has {n_gold} gold labels for {len(items.classes)} classes: label "
             f"at least {max(2, len(items.classes))} of its items, or pass a calibration set."
         )
+    agreement: Agreement | None = None
+    if by_labels is not None and by_rates is not None:
+        agreement = agreement_of(by_labels, by_rates.centre, by_rates.covariance)
+    if by_labels is None and by_rates is not None and not by_rates.informative:
+        notes.append(
+            "The verdicts hardly depend on the true class, so they say nothing about the "
+            "rates: take gold labels of these items."
+        )
+    known = None if items.calibration is not None else slices
     mass = np.ones(len(members)) if items.weights is None else items.weights
     return JudgedEstimate.of(
         name,
@@ -343,11 +328,29 @@ def _group(
         by_rates,
         tuple(notes),
         n_gold=n_gold,
-        reason=reason,
+        reason=_reason(n_gold, source if by_labels is None else "", known),
         agreement=agreement,
         influence=influence,
         sequence=_sequence(items, members),
     )
+
+
+def _reason(n_gold: int, source: str, slices: SliceTest | None) -> str:
+    """What corrects the verdicts of a group: its gold labels, or errors known from a source."""
+    if not source:
+        return (
+            f"{n_gold:,} of its items have gold labels. They correct the verdicts under any "
+            "shift, if they are a random part."
+        )
+    has = f"has {n_gold or 'no'} gold label{'' if n_gold == 1 else 's'}"
+    alike = "if the judge errs on both alike."
+    if slices is not None and slices.differ:
+        alike = (
+            f"whose errors differ between groups ({chance(slices.p_value)}); the interval "
+            "allows for as much."
+        )
+    corrected = f"Its verdicts are corrected by the judge's errors on {source}, {alike}"
+    return f"The group {has}. {corrected}"
 
 
 def _from_gold(
