@@ -127,7 +127,7 @@ def test_an_experiment_is_the_same_whenever_it_is_drawn(protocol, columns, monke
         for number in reversed(range(n)):
             work(number, number + 1)
 
-    monkeypatch.setattr("headcount.shift.experiments.each_range", backwards)
+    monkeypatch.setattr("headcount.samples.protocols.each_range", backwards)
     assert_same(again[1], experiments[1])
 
 

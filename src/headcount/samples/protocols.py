@@ -107,6 +107,39 @@ _FEWEST_ITEMS_PER_THREAD = 1 << 14
 
 
 @dataclass(frozen=True)
+class PoolPart:
+    """Items of the pool, cell by cell. Those of cell ``j`` lie between two ``bounds``."""
+
+    items: NDArray[np.integer[Any]]
+    bounds: Ints
+
+    @property
+    def sizes(self) -> Ints:
+        """Number of items in each cell."""
+        return np.diff(self.bounds)
+
+    def draw(
+        self, counts: Ints, seeds: NDArray[np.uint64]
+    ) -> tuple[NDArray[np.integer[Any]], Ints]:
+        """Draw ``counts[i, j]`` items of cell ``j`` for sample ``i``; indices and offsets."""
+        counts = np.ascontiguousarray(counts)
+        offsets = np.concatenate(([0], np.cumsum(counts.sum(axis=1))))
+        indices = np.empty(offsets[-1], self.items.dtype)
+
+        def work(first: int, last: int) -> None:
+            # Set in each thread, as threads do not inherit it. The kernel relies on overflow.
+            with np.errstate(over="ignore"):
+                draw_items(
+                    first, last, seeds, counts, self.items, self.bounds, offsets, indices
+                )
+
+        # Each thread first fills a scratch array as long as the part.
+        worth = max(_FEWEST_ITEMS_PER_THREAD, len(self.items))
+        each_range(work, len(counts), grain=1 + worth * len(counts) // len(indices))
+        return indices, offsets
+
+
+@dataclass(frozen=True)
 class TargetShares:
     """Requested shares of the classes in each sample."""
 
@@ -137,38 +170,25 @@ class Plan:
         self.sizes = sizes
         self.seed = seed
         if target.shares is None:
-            self._items = np.arange(len(codes), dtype=index_dtype(len(codes)))
-            self._strata = np.array([0, len(codes)])
+            items = np.arange(len(codes), dtype=index_dtype(len(codes)))
+            self._pool = PoolPart(items, np.array([0, len(codes)]))
         else:
-            self._items, self._strata = sort_by_code(codes, len(classes))
+            self._pool = PoolPart(*sort_by_code(codes, len(classes)))
 
     def draw(self, start: int, stop: int) -> Samples:
         """Draw the samples from number ``start`` to ``stop - 1``."""
         numbers = np.arange(start, stop)
         sizes = self.sizes[start:stop]
         counts = self._counts(numbers, sizes)
-        offsets = np.concatenate(([0], np.cumsum(sizes)))
-        seeds = stream_seeds(self.seed, numbers)
-        indices = np.empty(offsets[-1], self._items.dtype)
-
-        def work(first: int, last: int) -> None:
-            # Set in each thread, as threads do not inherit it. The kernel relies on overflow.
-            with np.errstate(over="ignore"):
-                draw_items(
-                    first, last, seeds, counts, self._items, self._strata, offsets, indices
-                )
-
-        # Each thread first fills a scratch array as long as the pool.
-        worth = max(_FEWEST_ITEMS_PER_THREAD, len(self.codes))
-        each_range(work, len(numbers), grain=1 + worth * len(numbers) // len(indices))
-        return self._with_prevalence(indices, offsets, counts)
+        drawn = self._pool.draw(counts, stream_seeds(self.seed, numbers))
+        return self._with_prevalence(*drawn, counts)
 
     def _counts(self, numbers: Ints, sizes: Ints) -> Ints:
         if self.target.shares is None:
             return np.ascontiguousarray(sizes[:, None])
         rows = numbers // self.target.repeats
         counts = nearest_counts(self.target.shares(rows), sizes, rows)
-        absent = (np.diff(self._strata) == 0) & (counts > 0).any(axis=0)
+        absent = (self._pool.sizes == 0) & (counts > 0).any(axis=0)
         if absent.any():
             name = self.classes.tolist()[absent.argmax()]
             raise HeadcountError(

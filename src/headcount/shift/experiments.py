@@ -11,51 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from headcount._kernels.draws import draw_items
 from headcount._support.arrays import Array, Bools, Floats, Ints
-from headcount._support.execution import RandomState, base_seeds, each_range, stream_seeds
+from headcount._support.execution import RandomState, base_seeds, stream_seeds
 from headcount._support.frames import pl
 from headcount._support.parameters import check_count, check_flag, check_fraction
 from headcount._support.text import html_result
 from headcount.errors import HeadcountError
 from headcount.items.arrays import encode_labels
-from headcount.samples.protocols import nearest_counts
+from headcount.samples.protocols import PoolPart, nearest_counts
 from headcount.samples.samples import Samples, index_dtype, sort_by_code
-
-_FEWEST_ITEMS_A_THREAD = 1 << 14
-
-
-@dataclass(frozen=True)
-class PoolPart:
-    """Items of the pool, cell by cell. Those of cell ``j`` lie between two ``bounds``."""
-
-    items: NDArray[np.integer[Any]]
-    bounds: Ints
-
-    @property
-    def sizes(self) -> Ints:
-        """Number of items in each cell."""
-        return np.diff(self.bounds)
-
-    def draw(
-        self, counts: Ints, seeds: NDArray[np.uint64]
-    ) -> tuple[NDArray[np.integer[Any]], Ints]:
-        """Draw ``counts[i, j]`` items of cell ``j`` for sample ``i``; indices and offsets."""
-        counts = np.ascontiguousarray(counts)
-        offsets = np.concatenate(([0], np.cumsum(counts.sum(axis=1))))
-        indices = np.empty(offsets[-1], self.items.dtype)
-
-        def work(first: int, last: int) -> None:
-            # Set in each thread, as threads do not inherit it. The kernel relies on overflow.
-            with np.errstate(over="ignore"):
-                draw_items(
-                    first, last, seeds, counts, self.items, self.bounds, offsets, indices
-                )
-
-        # Each thread first fills a scratch array as long as the part.
-        worth = max(_FEWEST_ITEMS_A_THREAD, len(self.items))
-        each_range(work, len(counts), grain=1 + worth * len(counts) // len(indices))
-        return indices, offsets
 
 
 @dataclass(frozen=True)
