@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,32 +29,33 @@ from headcount._support.text import csv_text
 # Notes that a list shows at most.
 _MOST_NOTES = 12
 
+
+def _glyph(content: str, width: int = 16) -> str:
+    return f'<svg width="{width}" height="14" aria-hidden="true">{content}</svg>'
+
+
+_CROSS = _glyph('<path class="truth" d="M4 3L12 11M4 11L12 3"/>')
+_LINE = _glyph('<line class="truth" x1="0" x2="14" y1="7" y2="7"/>', 18)
+_ESTIMATE = (
+    '<rect class="interval" x="1" y="3" width="24" height="8" rx="4"/>'
+    '<circle class="estimate" cx="13" cy="7" r="5"/>'
+)
+_BAND = (
+    '<rect class="band" x="0" y="2" width="22" height="10"/><path class="line" d="M0 7H22"/>'
+)
 GLYPHS = {
-    "estimate": '<svg width="26" height="14" aria-hidden="true"><rect class="interval" x="1" '
-    'y="3" width="24" height="8" rx="4"/><circle class="estimate" cx="13" cy="7" r="5"/></svg>',
-    "truth": '<svg width="16" height="14" aria-hidden="true">'
-    '<path class="truth" d="M4 3L12 11M4 11L12 3"/></svg>',
-    "truth line": '<svg width="16" height="14" aria-hidden="true">'
-    '<path class="truth" d="M4 3L12 11M4 11L12 3"/></svg><svg width="18" height="14" '
-    'aria-hidden="true"><line class="truth" x1="0" x2="14" y1="7" y2="7"/></svg>',
-    "flag": '<svg width="16" height="14" aria-hidden="true">'
-    '<path class="flag" d="M8 1.5L14 12H2Z"/></svg>',
-    "reference": '<svg width="16" height="14" aria-hidden="true">'
-    '<line class="reference" x1="8" x2="8" y1="0" y2="14"/></svg>',
-    "reference line": '<svg width="16" height="14" aria-hidden="true">'
-    '<line class="reference" x1="0" x2="16" y1="7" y2="7"/></svg>',
-    "counted": '<svg width="16" height="14" aria-hidden="true">'
-    '<circle class="cc" cx="8" cy="7" r="4"/></svg>',
-    "counted line": '<svg width="16" height="14" aria-hidden="true">'
-    '<path class="cc" d="M0 7H16"/></svg>',
-    "alert": '<svg width="16" height="14" aria-hidden="true">'
-    '<line class="alert" x1="8" x2="8" y1="0" y2="14"/></svg>',
-    "sample": '<svg width="16" height="14" aria-hidden="true">'
-    '<rect class="sample" x="0" y="1" width="16" height="12"/></svg>',
-    "band": '<svg width="22" height="14" aria-hidden="true"><rect class="band" x="0" y="2" '
-    'width="22" height="10"/><path class="line" d="M0 7H22"/></svg>',
-    "own": '<svg width="16" height="14" aria-hidden="true">'
-    '<rect class="own" x="0" y="1" width="16" height="12"/></svg>',
+    "estimate": _glyph(_ESTIMATE, 26),
+    "truth": _CROSS,
+    "truth line": _CROSS + _LINE,
+    "flag": _glyph('<path class="flag" d="M8 1.5L14 12H2Z"/>'),
+    "reference": _glyph('<line class="reference" x1="8" x2="8" y1="0" y2="14"/>'),
+    "reference line": _glyph('<line class="reference" x1="0" x2="16" y1="7" y2="7"/>'),
+    "counted": _glyph('<circle class="cc" cx="8" cy="7" r="4"/>'),
+    "counted line": _glyph('<path class="cc" d="M0 7H16"/>'),
+    "alert": _glyph('<line class="alert" x1="8" x2="8" y1="0" y2="14"/>'),
+    "sample": _glyph('<rect class="sample" x="0" y="1" width="16" height="12"/>'),
+    "band": _glyph(_BAND, 22),
+    "own": _glyph('<rect class="own" x="0" y="1" width="16" height="12"/>'),
 }
 """Marks of legends, by name."""
 
@@ -98,6 +100,24 @@ class Page:
         file = Path(path)
         check_writable(file, "path", (".html", ".htm"))
         write_bytes(file, self.to_html().encode("utf-8", "replace"))
+
+
+class Reported(ABC):
+    """Base of results that have a page."""
+
+    @abstractmethod
+    def page(self) -> Page:
+        """Page that `report` writes."""
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write a page to share: one HTML file that needs nothing else.
+
+        Parameters
+        ----------
+        path : str or path
+            File that ends in .html, in a folder that exists.
+        """
+        self.page().write(path)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ from headcount.estimates.estimate import Estimate
 from headcount.estimates.estimates import Estimates
 from headcount.estimates.history import HistoryEstimate
 from headcount.estimates.labels.from_labels import LabelledEstimate
-from headcount.report.page import Page
+from headcount.report.page import Page, Reported
 from headcount.tables.models import ScoreModel, TableModel
 from headcount.tables.pages import share_page
 from headcount.tables.words import MARK, MethodFacts, Verdict, plain, printed_groups, verdict_of
@@ -42,7 +42,7 @@ _TESTED = ("labels", "history")
 _MOST_ROWS = 40
 
 
-class Result(ABC):
+class Result(Reported):
     """Base of all results of tables: a table, a print and a page.
 
     A result has `table_columns`, `rows` of plain values, and a `page`.
@@ -56,10 +56,6 @@ class Result(ABC):
     @abstractmethod
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Rows of `to_frame`."""
-
-    @abstractmethod
-    def page(self) -> Page:
-        """Page that `report` writes."""
 
     @abstractmethod
     def to_text(self) -> str:
@@ -78,10 +74,6 @@ class Result(ABC):
                 for name, values in columns.items()
             ]
         )
-
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write a page to share: one HTML file that needs nothing else."""
-        self.page().write(path)
 
     def __repr__(self) -> str:
         return self.to_text()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,6 +28,7 @@ from headcount.quantifiers.from_history import following, labelled_groups
 from headcount.report.charts import Row, group_chart, is_wide, share_axis
 from headcount.report.page import (
     Page,
+    Reported,
     estimate_legend,
     facts,
     headline,
@@ -200,7 +200,7 @@ def without_history(reason: str) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TableBacktest(Backtest):
+class TableBacktest(Backtest, Reported):
     """Backtest of a labelled table, made by `headcount.backtest`.
 
     Attributes
@@ -251,16 +251,6 @@ class TableBacktest(Backtest):
         """Text that `print` shows."""
         notes = [f"note: {text}" for text in self.notes]
         return "\n".join([super().to_text(), *notes])
-
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write a page to share: one HTML file that needs nothing else.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
-        self.page().write(path)
 
     def page(self) -> Page:
         """Page that `report` writes."""

@@ -20,7 +20,7 @@ from headcount.errors import HeadcountError
 from headcount.estimates.labels.judge_rates import correct_verdicts
 from headcount.estimates.labels.judge_result import JudgeResult
 from headcount.metrics.agreement import Bias, judge_bias
-from headcount.report.page import Page, now
+from headcount.report.page import Page, Reported, now
 from headcount.tables.eval_logs import read_eval_log
 from headcount.tables.judge_page import judge_page
 from headcount.tables.readers import TableFile, frame_table
@@ -31,7 +31,7 @@ _MOST_LISTED, _NEXT = 200, 100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JudgeAnalysis(JudgeResult):
+class JudgeAnalysis(JudgeResult, Reported):
     """Rates of groups in a table, corrected for the errors of a judge.
 
     Made by `headcount.judge`. Prints as tables.
@@ -92,16 +92,6 @@ class JudgeAnalysis(JudgeResult):
     def page(self) -> Page:
         """Page that `report` writes."""
         return judge_page(self)
-
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write a page to share: one HTML file that needs nothing else.
-
-        Parameters
-        ----------
-        path : str or path
-            File that ends in .html, in a folder that exists.
-        """
-        self.page().write(path)
 
     def to_frame(self, level: float | None = None) -> pl.DataFrame:
         """Table with one row per group and class, with intervals of the level of the result."""
