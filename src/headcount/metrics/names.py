@@ -10,14 +10,14 @@ from headcount.metrics import nominal, ordinal
 from headcount.metrics.checks import Errors
 from headcount.metrics.intervals import winkler
 
-_OF_CLASSES = (
-    "ae", "tae", "nae", "rae", "nrae", "se", "kld", "nkld", "bias", "hellinger", "topsoe",
-    "jsd", "bray_curtis", "aitchison",
+_BY_NAME = (
+    nominal.ae, nominal.tae, nominal.nae, nominal.rae, nominal.nrae, nominal.se, nominal.kld,
+    nominal.nkld, nominal.bias, nominal.hellinger, nominal.topsoe, nominal.jsd,
+    nominal.bray_curtis, nominal.aitchison, ordinal.nmd, ordinal.md, ordinal.cvm,
+    ordinal.macro_nmd, ordinal.rnod,
 )  # fmt: skip
-_OF_ORDERED_CLASSES = ("nmd", "md", "cvm", "macro_nmd", "rnod")
 METRICS: Mapping[str, Callable[..., Errors]] = MappingProxyType(
-    {name: getattr(nominal, name) for name in _OF_CLASSES}
-    | {name: getattr(ordinal, name) for name in _OF_ORDERED_CLASSES}
+    {metric.__name__: metric for metric in _BY_NAME}
 )
 """The metrics by name. All take ``(p, p_hat)``; those in ``SMOOTHED`` also ``size=``."""
 
