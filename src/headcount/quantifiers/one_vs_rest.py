@@ -45,6 +45,15 @@ class OfTwoClasses(Quantifier):
         base: Any = self.quantifier
         return base._takes() if isinstance(base, Quantifier) else "posteriors"
 
+    def _posteriors_alone(self) -> Input:
+        """Posteriors, of which the quantifier may take decisions; it must not take features."""
+        if OfTwoClasses._takes(self) == "features":
+            raise HeadcountError(
+                f"quantifier is {self.quantifier!r}, which learns from features: pass one that "
+                "learns from posteriors or decisions, such as DyS()."
+            )
+        return "posteriors"
+
     def _learns_from_scores(self) -> bool:
         return self._base()._learns_from_scores()
 
@@ -153,12 +162,7 @@ class OneVsOne(OfTwoClasses):
         self.quantifier = quantifier
 
     def _takes(self) -> Input:
-        if super()._takes() == "features":
-            raise HeadcountError(
-                f"quantifier is {self.quantifier!r}, which learns from features: pass one that "
-                "learns from posteriors or decisions, such as DyS()."
-            )
-        return "posteriors"
+        return self._posteriors_alone()
 
     def _aggregation(self) -> Aggregation:
         return _EachPair(self._base()._aggregation(), super()._takes())

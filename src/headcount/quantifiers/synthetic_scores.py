@@ -71,12 +71,7 @@ class QuaDapt(OfTwoClasses):
     balanced: bool = True
 
     def _takes(self) -> Input:
-        if super()._takes() == "features":
-            raise HeadcountError(
-                f"quantifier is {self.quantifier!r}, which learns from features: pass one that "
-                "learns from posteriors or decisions, such as DyS()."
-            )
-        return "posteriors"
+        return self._posteriors_alone()
 
     def _aggregation(self) -> Aggregation:
         numbers: Any = self.overlaps
