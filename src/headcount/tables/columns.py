@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, Literal, Self
@@ -540,8 +540,8 @@ def _kind_of_texts(texts: pl.Series, n_unique: int) -> tuple[Kind, str]:
     return "category", ""
 
 
-def without_marks(values: pl.Series) -> pl.Series:
-    """Replace texts that stand for missing values by nulls."""
+def without_marks(values: pl.Series, missing: Collection[str] = _MISSING) -> pl.Series:
+    """Replace NaN, and texts that stand for missing values, by nulls."""
     if values.dtype.is_float():
         return values.fill_nan(None)
     if values.dtype in (pl.Categorical, pl.Enum):
@@ -549,7 +549,7 @@ def without_marks(values: pl.Series) -> pl.Series:
     if values.dtype != pl.String:
         return values
     stripped = values.str.strip_chars()
-    marks = stripped.is_in(_MISSING)
+    marks = stripped.is_in(missing)
     return stripped.set(marks, None) if marks.any() else stripped
 
 

@@ -244,14 +244,7 @@ def match_labels(column: pl.Series, classes: Array) -> tuple[Ints, str | None]:
 
 def stripped(column: pl.Series) -> pl.Series:
     """Column with nulls for texts that stand for no label, and for NaN."""
-    if column.dtype in (pl.Categorical, pl.Enum):
-        column = column.cast(pl.String)
-    if column.dtype.is_float():
-        return column.fill_nan(None)
-    if column.dtype != pl.String:
-        return column
-    stripped = column.str.strip_chars()
-    return stripped.set(stripped.is_in(_NO_LABEL), None)
+    return without_marks(column, _NO_LABEL)
 
 
 def _whole(labels: pl.Series, what: str) -> pl.Series:
