@@ -183,6 +183,14 @@ def html_result(title: str, tables: Sequence[Table], notes: Sequence[str]) -> Ma
     )
 
 
+class ShownAsPrinted:
+    """Base of results that notebooks show as they are printed: a heading and notes."""
+
+    def _repr_html_(self) -> Markup:
+        head, *lines = str(self).split("\n")
+        return html_result(head, [], lines)
+
+
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Table as CSV in which no text can be taken for a formula."""
     buffer = io.StringIO(newline="")

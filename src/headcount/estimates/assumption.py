@@ -17,7 +17,7 @@ from headcount._kernels.quadratic_programs import nearest_mixtures
 from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import each_range
 from headcount._support.parameters import check_count, check_fraction
-from headcount._support.text import Table, html_result
+from headcount._support.text import ShownAsPrinted, Table, html_result
 from headcount.errors import HeadcountError
 from headcount.items.arrays import (
     Scored,
@@ -366,7 +366,7 @@ def format_p_value(test: FitTest) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FitTests:
+class FitTests(ShownAsPrinted):
     """Tests of many samples: a sequence of `FitTest`, stored as arrays."""
 
     statistic: Floats
@@ -396,9 +396,6 @@ class FitTests:
 
     def __repr__(self) -> str:
         return f"FitTests({len(self):,} samples, {int(self.rejects().sum()):,} rejected at 5%)"
-
-    def _repr_html_(self) -> str:
-        return html_result(repr(self), [], ())
 
 
 @dataclass(frozen=True, eq=False)

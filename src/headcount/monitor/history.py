@@ -17,7 +17,7 @@ import polars as pl
 from scipy.stats import chi2
 
 from headcount._support.arrays import Floats
-from headcount._support.text import escaped, html_result, printable
+from headcount._support.text import ShownAsPrinted, escaped, printable
 from headcount.monitor.deliveries import MonitorSpec
 from headcount.monitor.folder import COMPLETE, Chunk, ChunkSummary
 from headcount.monitor.series import Alarm, Detection, Restart, WatchedSeries, detect
@@ -111,7 +111,7 @@ _SURE = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class MonitorStatus:
+class MonitorStatus(ShownAsPrinted):
     """State of a monitor after its last chunk.
 
     Attributes
@@ -151,10 +151,6 @@ class MonitorStatus:
             "evidence": self.evidence,
             "false_alarms": self.false_alarms,
         }
-
-    def _repr_html_(self) -> str:
-        head, *lines = str(self).split("\n")
-        return html_result(head, [], lines)
 
     def __repr__(self) -> str:
         n = len(self.open)

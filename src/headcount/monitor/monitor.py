@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from headcount._support.execution import check_fork
 from headcount._support.files import locked, new_folder, write_bytes
 from headcount._support.parameters import check_choice, check_count
-from headcount._support.text import html_result
+from headcount._support.text import ShownAsPrinted
 from headcount.accuracy.metrics import METRIC_NAMES, RANKINGS
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, Verdicts
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _NOTICE_WAIT = 60.0
 
 
-class Monitor:
+class Monitor(ShownAsPrinted):
     """Shares and accuracy of chunks over time, with alerts when they have changed.
 
     The monitor lives in a folder. Each update adds rows to chunks and estimates them: shares
@@ -442,10 +442,6 @@ class Monitor:
         from headcount.monitor.report import monitor_page
 
         monitor_page(self._history()).write(path)
-
-    def _repr_html_(self) -> str:
-        head, *lines = str(self).split("\n")
-        return html_result(head, [], lines)
 
     def __repr__(self) -> str:
         return f"Monitor({str(self.path)!r})\n{self.status()}"

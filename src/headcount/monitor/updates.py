@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from headcount._support.arrays import Array, Ints
-from headcount._support.text import html_result, printable
+from headcount._support.text import ShownAsPrinted, printable
 from headcount.errors import HeadcountError
 from headcount.monitor.deliveries import Delivery, MonitorSpec, class_codes
 from headcount.monitor.folder import Chunk, Ids, MonitorFolder, Rows, positions, value_hashes
@@ -22,7 +22,7 @@ _FEWEST_EQUAL = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Update:
+class Update(ShownAsPrinted):
     """Result of an update; iterates over the alerts that it opened or ended.
 
     Attributes
@@ -49,10 +49,6 @@ class Update:
         """Plain values for JSON."""
         alerts = [alert.to_dict() for alert in self.alerts]
         return {"chunks": list(self.chunks), "alerts": alerts, "notes": list(self.notes)}
-
-    def _repr_html_(self) -> str:
-        head, *lines = str(self).split("\n")
-        return html_result(head, [], lines)
 
     def __repr__(self) -> str:
         n = len(self.chunks)

@@ -15,7 +15,7 @@ from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import RandomState, base_seeds, stream_seeds
 from headcount._support.frames import pl
 from headcount._support.parameters import check_count, check_flag, check_fraction
-from headcount._support.text import html_result
+from headcount._support.text import ShownAsPrinted
 from headcount.errors import HeadcountError
 from headcount.items.arrays import encode_labels
 from headcount.samples.protocols import PoolPart, nearest_counts
@@ -256,7 +256,7 @@ def read_two_groups(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ShiftExperiment:
+class ShiftExperiment(ShownAsPrinted):
     """One training set and its test samples.
 
     Unpacks into ``train, test, degree = experiment``.
@@ -322,11 +322,8 @@ class ShiftExperiment:
             f"{self.degree.min():g} to {self.degree.max():g})"
         )
 
-    def _repr_html_(self) -> str:
-        return html_result(repr(self), [], ())
 
-
-class ShiftedSamples:
+class ShiftedSamples(ShownAsPrinted):
     """Experiments of a protocol on one pool, one per training set.
 
     A sequence of :class:`ShiftExperiment`. Each is drawn when it is accessed and none is
@@ -460,9 +457,6 @@ class ShiftedSamples:
             f"of {_range(design.test.counts.sum(axis=1))} items, degrees {degrees[0]:g} to "
             f"{degrees[-1]:g}, from a pool of {self.n_pool:,})"
         )
-
-    def _repr_html_(self) -> str:
-        return html_result(repr(self), [], ())
 
     def _settings(self, kind: int) -> dict[str, Any]:
         return {
