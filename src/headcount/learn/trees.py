@@ -23,8 +23,75 @@ _MOST_BINS = 255
 _ROWS_A_THREAD = 1000
 
 
+class _VotingTrees(ClassifierMixin, BaseEstimator):
+    """Base of a tree, in whose leaves training items vote, and of a forest, whose trees do."""
+
+    criterion: str
+    scope: str
+    max_features: int | str | None
+    max_depth: int | None
+    min_samples_leaf: int
+
+    def _votes(self, X: Any) -> Ints:
+        """Votes on each item, one column per class."""
+        raise NotImplementedError
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the share of each class in the votes.
+
+        Those of a tree are the training items of each item's leaf, those of a forest its trees.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The items.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            Shares that sum to 1, with columns in the order of ``classes_``.
+        """
+        votes = self._votes(X)
+        shares: Floats = votes / votes.sum(axis=1, keepdims=True)
+        return shares
+
+    def predict(self, X: Any) -> Array:
+        """Predict the class with the most votes, on a tie the first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The items.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Predicted classes.
+        """
+        codes = self._votes(X).argmax(axis=1)
+        labels: Array = self.classes_[codes]
+        return labels
+
+    def _checked(self, X: Any) -> Any:
+        """Items to predict."""
+        check_is_fitted(self)
+        refuse_sparse(self, X)
+        return validate_data(self, X, dtype=np.float64, order="C", reset=False)
+
+    def _options(self, n_features: int) -> GrowthOptions:
+        """Checked parameters of the growth."""
+        return check_options(
+            self.criterion,
+            self.scope,
+            self.max_features,
+            self.max_depth,
+            self.min_samples_leaf,
+            n_features,
+        )
+
+
 @dataclass(eq=False, repr=False)
-class QuantificationTreeClassifier(ClassifierMixin, BaseEstimator):
+class QuantificationTreeClassifier(_VotingTrees):
     r"""Decision tree whose splits balance the false positives and negatives of each class.
 
     Where both are equally frequent for each class, the count of predictions is correct in
@@ -117,57 +184,14 @@ class QuantificationTreeClassifier(ClassifierMixin, BaseEstimator):
         """
         seed = int(seeds_of(self.random_state, 1)[0])
         X, self.classes_, codes = check_items(self, X, y, accept_sparse=False)
-        options = check_options(
-            self.criterion,
-            self.scope,
-            self.max_features,
-            self.max_depth,
-            self.min_samples_leaf,
-            X.shape[1],
-        )
+        options = self._options(X.shape[1])
         ones = np.ones(len(codes), dtype=np.int64)
         self._tree = grow(bin_features(X), codes, len(self.classes_), ones, options, seed)
         self.n_leaves_ = int((self._tree.features < 0).sum())
         return self
 
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the shares of the classes among the training items of each item's leaf.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            The items.
-
-        Returns
-        -------
-        ndarray of shape (n, K)
-            Shares that sum to 1, with columns in the order of ``classes_``.
-        """
-        counts = self._counts(X)
-        shares: Floats = counts / counts.sum(axis=1, keepdims=True)
-        return shares
-
-    def predict(self, X: Any) -> Array:
-        """Predict the most frequent class of each item's leaf, on a tie the first.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            The items.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Predicted classes.
-        """
-        codes = self._counts(X).argmax(axis=1)
-        labels: Array = self.classes_[codes]
-        return labels
-
-    def _counts(self, X: Any) -> Ints:
-        check_is_fitted(self)
-        refuse_sparse(self, X)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+    def _votes(self, X: Any) -> Ints:
+        X = self._checked(X)
         tree, leaves = self._tree, np.empty(len(X), dtype=np.int64)
 
         def work(start: int, stop: int) -> None:
@@ -179,7 +203,7 @@ class QuantificationTreeClassifier(ClassifierMixin, BaseEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
+class QuantificationForestClassifier(_VotingTrees):
     """Forest of trees that balance the false positives and negatives of each class.
 
     Each tree is a :class:`QuantificationTreeClassifier` grown on a bootstrap sample and has
@@ -265,14 +289,7 @@ class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
         n_trees = check_count("n_estimators", self.n_estimators)
         seeds = seeds_of(self.random_state, n_trees)
         X, self.classes_, codes = check_items(self, X, y, accept_sparse=False)
-        options = check_options(
-            self.criterion,
-            self.scope,
-            self.max_features,
-            self.max_depth,
-            self.min_samples_leaf,
-            X.shape[1],
-        )
+        options = self._options(X.shape[1])
         n, K, binned = len(codes), len(self.classes_), bin_features(X)
         grown_on = np.zeros((n_trees, n), dtype=np.bool_)
         trees: dict[int, Tree] = {}
@@ -289,45 +306,8 @@ class QuantificationForestClassifier(ClassifierMixin, BaseEstimator):
         self._keep_out_of_bag(self._forest.votes(X, K, grown_on), codes)
         return self
 
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the share of each class in the votes of the trees.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            The items.
-
-        Returns
-        -------
-        ndarray of shape (n, K)
-            Shares that sum to 1, with columns in the order of ``classes_``.
-        """
-        votes = self._votes(X)
-        shares: Floats = votes / votes.sum(axis=1, keepdims=True)
-        return shares
-
-    def predict(self, X: Any) -> Array:
-        """Predict the class with the most votes, on a tie the first.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            The items.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Predicted classes.
-        """
-        codes = self._votes(X).argmax(axis=1)
-        labels: Array = self.classes_[codes]
-        return labels
-
     def _votes(self, X: Any) -> Ints:
-        check_is_fitted(self)
-        refuse_sparse(self, X)
-        X = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        nothing = np.zeros((0, 0), dtype=np.bool_)
+        X, nothing = self._checked(X), np.zeros((0, 0), dtype=np.bool_)
         return self._forest.votes(X, len(self.classes_), nothing)
 
     def _keep_out_of_bag(self, votes: Ints, codes: Ints) -> None:
