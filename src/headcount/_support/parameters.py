@@ -6,7 +6,8 @@ Each function raises `HeadcountError` for a bad value. Most return the value, co
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -14,53 +15,45 @@ import numpy as np
 from headcount.errors import HeadcountError
 
 
+def check_number(
+    name: str, value: Any, is_allowed: Callable[[Any], bool], allowed: str
+) -> float:
+    """A number, not a truth value, that is allowed."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number or not is_allowed(value):
+        raise HeadcountError(f"{name} is {value!r}; it must be {allowed}.")
+    return float(value)
+
+
 def check_positive(name: str, value: Any) -> float:
     """A finite number above zero."""
-    if not _is_number(value) or not 0 < value < float("inf"):
-        raise HeadcountError(f"{name} is {value!r}; it must be a finite number above 0.")
-    return float(value)
+    return check_number(name, value, lambda x: 0 < x < inf, "a finite number above 0")
 
 
 def check_not_negative(name: str, value: Any) -> float:
     """A finite number of at least zero."""
-    if not _is_number(value) or not 0 <= value < float("inf"):
-        raise HeadcountError(f"{name} is {value!r}; it must be a finite number of at least 0.")
-    return float(value)
+    return check_number(name, value, lambda x: 0 <= x < inf, "a finite number of at least 0")
 
 
 def check_fraction(name: str, value: Any) -> float:
     """A number between zero and one, both excluded."""
-    if not _is_number(value) or not 0 < value < 1:
-        raise HeadcountError(f"{name} is {value!r}; it must be a number between 0 and 1.")
-    return float(value)
+    return check_number(name, value, lambda x: 0 < x < 1, "a number between 0 and 1")
 
 
 def check_share(name: str, value: Any) -> float:
     """A number from zero to one."""
-    if not _is_number(value) or not 0 <= value <= 1:
-        raise HeadcountError(f"{name} is {value!r}; it must be a number from 0 to 1.")
-    return float(value)
+    return check_number(name, value, lambda x: 0 <= x <= 1, "a number from 0 to 1")
 
 
 def check_log_base(name: str, value: Any) -> float:
     """Base of a logarithm."""
-    if not _is_number(value) or not 1 < value < float("inf"):
-        raise HeadcountError(f"{name} is {value!r}; it must be a finite number above 1.")
-    return float(value)
+    return check_number(name, value, lambda x: 1 < x < inf, "a finite number above 1")
 
 
 def check_bandwidth(value: Any) -> float:
     """A standard deviation in the space of posteriors."""
-    if not _is_number(value) or not 1e-4 <= value < float("inf"):
-        raise HeadcountError(
-            f"bandwidth is {value!r}; it must be a finite number of at least 0.0001, as "
-            "posteriors lie between 0 and 1."
-        )
-    return float(value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+    allowed = "a finite number of at least 0.0001, as posteriors lie between 0 and 1"
+    return check_number("bandwidth", value, lambda x: 1e-4 <= x < inf, allowed)
 
 
 def check_count(name: str, value: Any, least: int = 1) -> int:

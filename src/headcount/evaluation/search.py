@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import base_seeds, track
 from headcount._support.frames import pl
-from headcount._support.parameters import check_count, check_grid
+from headcount._support.parameters import check_count, check_grid, check_number
 from headcount._support.text import Table, html_result
 from headcount.errors import HeadcountError
 from headcount.evaluation.fitting import fit_together, is_pipeline, unfitted_scorer
@@ -292,11 +292,8 @@ def _rows(
             )
         yield from StratifiedKFold(folds, shuffle=True, random_state=seed).split(codes, codes)
         return
-    if not isinstance(holdout, int | float) or not 0 < holdout < 1:
-        raise HeadcountError(
-            f"holdout is {holdout!r}; it must be a share of the items between 0 and 1, such "
-            "as 0.4."
-        )
+    allowed = "a share of the items between 0 and 1, such as 0.4"
+    check_number("holdout", holdout, lambda x: 0 < x < 1, allowed)
     shuffled = np.random.default_rng(seed).permutation(len(codes))
     held = np.clip(np.round(holdout * counts).astype(np.int64), 1, counts - 1)
     # The place of each item among those of its class, in the shuffled order.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from headcount import metrics
 from headcount._support.arrays import Array, Floats, divided_by_sums
 from headcount._support.execution import base_seeds
-from headcount._support.parameters import check_choice
+from headcount._support.parameters import check_choice, check_number
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, Verdicts, as_numbers, count_rows
 from headcount.parts.aggregation import Aggregation, Model
@@ -214,13 +213,8 @@ def mean_error(member: Fitted, items: Any, samples: Samples, metric: str) -> flo
 
 def check_keep(keep: Any) -> float:
     """A share of the members, above 0."""
-    is_number = isinstance(keep, Real) and not isinstance(keep, bool)
-    if not is_number or not 0 < keep <= 1:
-        raise HeadcountError(
-            f"keep is {keep!r}; it must be a share of the members above 0 and up to 1, such as "
-            "0.5."
-        )
-    return float(keep)
+    allowed = "a share of the members above 0 and up to 1, such as 0.5"
+    return check_number("keep", keep, lambda x: 0 < x <= 1, allowed)
 
 
 def number_kept(keep: float, n_members: int) -> int:

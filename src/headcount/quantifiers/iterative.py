@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ import numpy as np
 from headcount._kernels.iteration import iterate_threshold, label_in_turn
 from headcount._support.arrays import Array, Floats
 from headcount._support.execution import each_range
-from headcount._support.parameters import check_count, check_positive
+from headcount._support.parameters import check_count, check_number, check_positive
 from headcount.errors import HeadcountError
 from headcount.parts.aggregation import Aggregation
 from headcount.parts.fitted import MethodInfo
@@ -157,13 +156,8 @@ class LEIP(AggregativeQuantifier):
 def _check_threshold(threshold: Any) -> float | None:
     if threshold is None:
         return None
-    number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
-    if not number or not 0 < threshold <= 1:
-        raise HeadcountError(
-            f"threshold is {threshold!r}; it must be a posterior above 0 and at most 1, or "
-            "None to take a part of each sample."
-        )
-    return float(threshold)
+    allowed = "a posterior above 0 and at most 1, or None to take a part of each sample"
+    return check_number("threshold", threshold, lambda x: 0 < x <= 1, allowed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from scipy.special import expit, logit, ndtr
 from headcount._kernels.thresholds import median_sweep
 from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import each_range
-from headcount._support.parameters import check_choice, check_count, check_flag
+from headcount._support.parameters import check_choice, check_count, check_flag, check_number
 from headcount.errors import HeadcountError
 from headcount.parts.aggregation import Aggregation, Moments
 from headcount.parts.classifier_outputs import AtThreshold, Rates, rates_by_threshold
@@ -320,13 +320,8 @@ class ContinuousSweep(AggregativeQuantifier):
 def _check_p_delta(p_delta: Any) -> float | None:
     if p_delta is None:
         return None
-    number = isinstance(p_delta, float | int | np.floating) and not isinstance(p_delta, bool)
-    if not number or not 1e-4 <= p_delta < 1:
-        raise HeadcountError(
-            f"p_delta is {p_delta!r}; it must be a number of at least 0.0001 and below 1, or "
-            "None to choose it automatically."
-        )
-    return float(p_delta)
+    allowed = "a number of at least 0.0001 and below 1, or None to choose it automatically"
+    return check_number("p_delta", p_delta, lambda x: 1e-4 <= x < 1, allowed)
 
 
 @dataclass(frozen=True, eq=False)

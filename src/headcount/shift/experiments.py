@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import RandomState, base_seeds, stream_seeds
 from headcount._support.frames import pl
-from headcount._support.parameters import check_count, check_flag, check_fraction
+from headcount._support.parameters import check_count, check_flag, check_fraction, check_number
 from headcount._support.text import ShownAsPrinted
 from headcount.errors import HeadcountError
 from headcount.items.arrays import encode_labels
@@ -215,9 +214,8 @@ def read_classes(
             f"{protocol} needs labels: pass y, or ratings to be split at cut_point."
         )
     values, codes = read_ratings(ratings, protocol)
-    if isinstance(cut_point, bool) or not isinstance(cut_point, Real):
-        raise HeadcountError(f"cut_point is {cut_point!r}; it must be a number.")
-    return np.array([0, 1]), cut(values, float(cut_point), "cut_point")[codes]
+    cut_point = check_number("cut_point", cut_point, lambda x: True, "a number")
+    return np.array([0, 1]), cut(values, cut_point, "cut_point")[codes]
 
 
 def read_two_groups(

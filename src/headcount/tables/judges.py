@@ -14,7 +14,7 @@ from scipy import special
 
 from headcount._support.arrays import Floats, Ints
 from headcount._support.execution import versions
-from headcount._support.parameters import check_fraction
+from headcount._support.parameters import check_fraction, check_positive
 from headcount._support.text import escaped
 from headcount.errors import HeadcountError
 from headcount.estimates.labels.judge_rates import correct_verdicts
@@ -627,8 +627,7 @@ def cost_plan(
         ("judge_price", judge_price),
         ("human_price", human_price),
     ):
-        if not (np.isfinite(value) and value > 0):
-            raise HeadcountError(f"{name} is {value!r}; it must be a number above 0.")
+        check_positive(name, value)
     target = (half_width / float(special.ndtri((1 + level) / 2))) ** 2
     explained = max(variance - left, 0.0)
     n_alone = max(int(np.ceil(variance / target)), 2)
