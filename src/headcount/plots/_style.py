@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +73,12 @@ def method_styles(methods: Sequence[str]) -> dict[str, MethodStyle]:
         )
         for i, method in enumerate(methods)
     }
+
+
+def by_method(table: pl.DataFrame) -> Iterator[tuple[str, MethodStyle, pl.DataFrame]]:
+    """Methods in order of appearance, with their styles and rows."""
+    for method, style in method_styles(names_in_order(table)).items():
+        yield method, style, table.filter(table["method"] == method)
 
 
 def enough_samples(n: Ints, fewest: int) -> Bools:
@@ -309,8 +315,7 @@ def grouped_boxes(
     place = {left: i for i, left in enumerate(edges["left"])}
     room = _ROOM / len(methods)
     symbols = {}
-    for i, (method, style) in enumerate(method_styles(methods).items()):
-        method_boxes = boxes.filter(boxes["method"] == method)
+    for i, (method, style, method_boxes) in enumerate(by_method(boxes)):
         offset = (i + 0.5) * room - _ROOM / 2
         x = np.array([place[left] + offset for left in method_boxes["left"]])
         bars = _standing(canvas.ax, method_boxes, x, 0.86 * room, style)

@@ -17,6 +17,7 @@ from headcount.plots._style import (
     INK,
     PALE,
     Canvas,
+    by_method,
     draw_curve,
     enough_samples,
     grouped_boxes,
@@ -83,8 +84,7 @@ def error_by_shift(
     )
     _samples_behind(canvas, groups.filter(groups["method"] == methods[0]))
     symbols: dict[str, Artist] = {}
-    for method, style in method_styles(methods).items():
-        method_groups = groups.filter(groups["method"] == method)
+    for method, style, method_groups in by_method(groups):
         shift, mean, sd = (method_groups[name].to_numpy() for name in ("shift", "mean", "sd"))
         enough = enough_samples(method_groups["n"].to_numpy(), fewest)
         if bands and len(methods) <= _MOST_BANDS:
@@ -138,8 +138,8 @@ def supremacy(
     single = bool((left == right).all())
     foot = dict.fromkeys(values.tolist(), 0.0)
     symbols: dict[str, Artist] = {}
-    for method, style in method_styles(methods).items():
-        for row in groups.filter(groups["method"] == method).iter_rows(named=True):
+    for method, style, bars in by_method(groups):
+        for row in bars.iter_rows(named=True):
             at, span = row["left"], row["right"] - row["left"]
             start, wide = (at - 0.45 * gap, 0.9 * gap) if single else (at, span)
             (bar,) = canvas.ax.bar(
@@ -374,8 +374,7 @@ def learning_curves(
         ax, width, 0.4 + 0.5 * width, legend=methods, labels=labels, lines=True
     )
     symbols: dict[str, Artist] = {}
-    for method, style in method_styles(methods).items():
-        curve = curves.filter(curves["method"] == method)
+    for method, style, curve in by_method(curves):
         size, mean, se = (curve[name].to_numpy() for name in ("size", "mean", "se"))
         canvas.ax.vlines(size, mean - se, mean + se, colors=style.colour, linewidth=0.9)
         symbols[method] = draw_curve(canvas.ax, size, mean, style)

@@ -18,6 +18,7 @@ from headcount.plots._style import (
     PALE,
     Canvas,
     MethodStyle,
+    by_method,
     draw_curve,
     enough_samples,
     grouped_boxes,
@@ -100,8 +101,7 @@ def diagonal(
     methods = names_in_order(groups)
     canvas = open_canvas(ax, width, width - 0.15, legend=methods, labels=labels, lines=True)
     symbols: dict[str, Artist] = {}
-    for method, style in method_styles(methods).items():
-        method_groups = groups.filter(groups["method"] == method)
+    for method, style, method_groups in by_method(groups):
         band = bands and len(methods) <= _MOST_BANDS
         symbols[method] = _estimates(canvas.ax, method_groups, style, band, fewest)
     of = _shown_class(frame, positive)
@@ -222,8 +222,7 @@ def calibration(
     methods = names_in_order(groups)
     canvas = open_canvas(ax, width, width - 0.15, legend=methods, labels=labels, lines=True)
     symbols: dict[str, Artist] = {}
-    for method, style in method_styles(methods).items():
-        method_groups = groups.filter(groups["method"] == method)
+    for method, style, method_groups in by_method(groups):
         score, low, high = (method_groups[name].to_numpy() for name in ("score", "low", "high"))
         enough = enough_samples(method_groups["n"].to_numpy(), fewest)
         canvas.ax.vlines(score, low, high, color=style.colour, alpha=0.5, linewidth=1.0)

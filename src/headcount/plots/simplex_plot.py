@@ -16,7 +16,7 @@ from headcount.plots._style import (
     INK,
     PALE,
     Canvas,
-    method_styles,
+    by_method,
     names_in_order,
     open_canvas,
 )
@@ -81,8 +81,7 @@ def simplex(
     canvas = open_canvas(ax, width, 0.3 + 0.8 * width, legend=legend, labels=labels)
     _frame(canvas, [str(label) for label in classes])
     symbols: dict[str, Artist] = {}
-    for method, style in method_styles(methods).items():
-        rows = table.filter(table["method"] == method)
+    for method, style, rows in by_method(table):
         if level is not None:
             region = hull(rows.filter(rows["inside"]).select("x", "y").to_numpy())
             canvas.ax.fill(
