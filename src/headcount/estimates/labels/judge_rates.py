@@ -316,7 +316,7 @@ def _group(
             "The verdicts hardly depend on the true class, so they say nothing about the "
             "rates: take gold labels of these items."
         )
-    known = None if items.calibration is not None else slices
+    slices_of_judge = slices if items.calibration is None else None
     mass = np.ones(len(members)) if items.weights is None else items.weights
     return JudgedEstimate.of(
         name,
@@ -328,7 +328,7 @@ def _group(
         by_rates,
         tuple(notes),
         n_gold=n_gold,
-        reason=_reason(n_gold, source if by_labels is None else "", known),
+        reason=_reason(n_gold, source if by_labels is None else "", slices_of_judge),
         agreement=agreement,
         influence=influence,
         sequence=_sequence(items, members),
