@@ -18,6 +18,7 @@ from headcount._support.files import toml_text
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, Verdicts
 from headcount.monitor.folder import ONE_STREAM, Chunk, Rows, content_keys, value_hashes
+from headcount.tables.columns import without_marks
 from headcount.tables.models import TableModel
 from headcount.tables.readers import TableFile, as_table
 from headcount.tables.roles import (
@@ -220,15 +221,6 @@ def class_codes(
     return codes
 
 
-def _is_blank(column: pl.Series) -> pl.Series:
-    blank = column.is_null()
-    if column.dtype.is_float():
-        blank = blank | column.is_nan().fill_null(True)
-    if column.dtype == pl.String:
-        blank = blank | (column.str.strip_chars() == "").fill_null(True)
-    return blank
-
-
 def _chunk_names(spec: MonitorSpec, table: TableFile, n: int) -> tuple[Array, tuple[str, ...]]:
     if spec.chunk_size:
         return np.full(n, ""), ()
@@ -267,7 +259,7 @@ def _keys(
                 f"Column {spec.key!r} of {table.name!r} has {column.filter(twice)[0]!r} twice: "
                 "each row needs its own key."
             )
-        if _is_blank(column).any():
+        if without_marks(column, ("",)).null_count():
             raise HeadcountError(f"Column {spec.key!r} of {table.name!r} lacks some keys.")
         return value_hashes(column)
     places = [pl.Series("chunk", names.tolist()), pl.Series("stream", streams.tolist())]
