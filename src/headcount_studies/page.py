@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from headcount._support.execution import versions
 from headcount._support.files import write_bytes
-from headcount._support.text import Cell, Table, csv_text
+from headcount._support.text import Cell, Table, csv_text, first_of
 from headcount.errors import HeadcountError
 from headcount.report.page import packed_csv, rendered, rounded
 from headcount_studies.engine.spec import Spec, duration
@@ -267,15 +267,10 @@ def failure_table(status: Status) -> Table | None:
         about = lost.setdefault((failure.method or "whole tasks", failure.reason), {})
         about[failure.dataset] = about.get(failure.dataset, 0) + failure.runs
     rows = [
-        (method, sum(runs.values()), _listed(list(runs)), reason)
+        (method, sum(runs.values()), first_of(runs, _MOST_NAMES), reason)
         for (method, reason), runs in lost.items()
     ]
     return _table(rows, "method", "runs", "datasets", "reason")
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def dataset_table(status: Status) -> Table | None:

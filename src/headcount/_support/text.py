@@ -224,6 +224,17 @@ def escaped(text: str) -> str:
     return _CONTROLS.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
 
 
+def first_of(names: Iterable[Any], most: int) -> str:
+    """The first names, and how many more there are.
+
+    >>> first_of(["a", "b", "c", "d"], 2)
+    'a, b and 2 more'
+    """
+    texts = list(map(str, names))
+    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
+
+
 def percent(share: float) -> str:
     """Share as a percentage.
 

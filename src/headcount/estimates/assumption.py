@@ -17,7 +17,7 @@ from headcount._kernels.quadratic_programs import nearest_mixtures
 from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import each_range
 from headcount._support.parameters import check_count, check_fraction
-from headcount._support.text import ShownAsPrinted, Table, html_result
+from headcount._support.text import ShownAsPrinted, Table, first_of, html_result
 from headcount.errors import HeadcountError
 from headcount.items.arrays import (
     Scored,
@@ -830,8 +830,7 @@ def _at_boundary(prevalence: Floats, classes: Sequence[Any]) -> str:
              if share <= AT_BOUNDARY]  # fmt: skip
     if not empty:
         return ""
-    named = ", ".join(empty[:3]) + (f" and {len(empty) - 3} more" if len(empty) > 3 else "")
-    one = len(empty) == 1
+    named, one = first_of(empty, 3), len(empty) == 1
     return (
         f"The share of class{'' if one else 'es'} {named} is estimated as 0, the end of its "
         f"range: {'it' if one else 'they'} may be rare, not absent, so read the interval."

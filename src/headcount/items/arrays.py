@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from headcount._support.arrays import Array, Bools, Floats, Ints
+from headcount._support.text import first_of
 from headcount.errors import HeadcountError
 
 
@@ -390,9 +391,7 @@ def _kind(labels: Array) -> str:
 
 
 def _some(labels: Iterable[Any]) -> str:
-    texts = [repr(label) for label in np.asarray(labels).tolist()]
-    more = f" and {len(texts) - 3:,} more" if len(texts) > 3 else ""
-    return ", ".join(texts[:3]) + more
+    return first_of(map(repr, np.asarray(labels).tolist()), 3)
 
 
 Made = TypeVar("Made")

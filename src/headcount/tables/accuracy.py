@@ -14,7 +14,7 @@ from headcount._support.arrays import Array
 from headcount._support.execution import versions
 from headcount._support.files import did_you_mean
 from headcount._support.parameters import check_choice
-from headcount._support.text import Table, chance, html_result, printable
+from headcount._support.text import Table, chance, first_of, html_result, printable
 from headcount.accuracy.base import Predictor, predictors
 from headcount.accuracy.estimates import AccuracyEstimate, HistoryAccuracy
 from headcount.accuracy.history import usual_accuracy
@@ -156,11 +156,10 @@ class AccuracyAnalysis(Result):
             )
         )
         if broken:
-            named = ", ".join(map(str, broken[:3]))
-            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
             sentences.append(
                 f"{len(broken)} of the groups {'does' if len(broken) == 1 else 'do'} not look "
-                f"like the labelled items, whatever the mix: do not rely on {named}{more}."
+                f"like the labelled items, whatever the mix: do not rely on "
+                f"{first_of(broken, 3)}."
             )
         return tuple(filter(None, sentences))
 

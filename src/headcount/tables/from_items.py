@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import versions
 from headcount._support.parameters import check_fraction
+from headcount._support.text import first_of
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.estimates.assumption import p_value_of
 from headcount.estimates.estimate import Estimate
@@ -185,11 +186,9 @@ class TableItems:
             without, _ = caught_warnings(lambda: alone._estimates(few, random_state))
             by_place = dict(zip(many_labels + few, [*estimates, *without], strict=True))
             estimates = [by_place[place] for place in range(len(groups.names))]
-            names = ", ".join(str(plain(groups.names[place])) for place in few[:_NAMED])
-            more = f" and {len(few) - _NAMED} more" if len(few) > _NAMED else ""
+            names = first_of((plain(groups.names[place]) for place in few), _NAMED)
             caught += (
-                f"Groups with fewer labels than classes are estimated without them: {names}"
-                f"{more}.",
+                f"Groups with fewer labels than classes are estimated without them: {names}.",
             )
         codes = None
         if self.truth is not None:

@@ -13,6 +13,7 @@ import polars as pl
 
 from headcount._support.files import input_files
 from headcount._support.parameters import check_choice, check_fraction
+from headcount._support.text import first_of
 from headcount.errors import HeadcountError
 from headcount.estimates.changes import NothingVariesError
 from headcount.estimates.labels.plan import LabelPlan
@@ -550,7 +551,7 @@ def analyse_files(
     together = _merged(paths, empty_statistics(fitted))
     if len(together.groups) > MOST_GROUPS:
         raise too_many_groups("a column", len(together.groups))
-    names = ", ".join(path.name for path in paths[:_MOST_NAMES])
+    names = first_of((path.name for path in paths), _MOST_NAMES)
     facts = {"Labelled table": fitted.training, "Statistics": f"{names}, {together.n:,} rows"}
     analysis = analyse_source(
         TableStatistics(fitted.quantifier, together),

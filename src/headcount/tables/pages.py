@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
-from headcount._support.text import Table, chance, percent
+from headcount._support.text import Table, chance, first_of, percent
 from headcount.estimates.assumption import BROKEN_LEVEL, UNLIKE
 from headcount.estimates.history import MEANINGS, HistoryEstimate
 from headcount.report.charts import (
@@ -153,8 +153,7 @@ def grouped_notes(texts_of: Iterable[tuple[Any, Sequence[str]]], n_all: int) -> 
 
 def _joint_note(named: list[tuple[str, str]], n_all: int) -> Note:
     names, texts = [name for name, _ in named], [text for _, text in named]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    about = "everything" if len(names) >= n_all else ", ".join(names[:_NAMED]) + more
+    about = "everything" if len(names) >= n_all else first_of(names, _NAMED)
     varies = len(set(texts)) > 1
     return Note(about, f"{texts[0]} (This is about {names[0]}.)" if varies else texts[0])
 

@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from headcount._support.execution import track
+from headcount._support.text import first_of
 from headcount.errors import HeadcountError
 from headcount.tables.columns import (
     Categories,
@@ -179,9 +180,8 @@ class Tally:
 
 def _by_column(counts: dict[str, int]) -> str:
     """Counts by column, of which five are named."""
-    listed = [f"{name} {count:,}" for name, count in counts.items()]
-    more = f" and {len(listed) - 5} more columns" if len(listed) > 5 else ""
-    return f"{', '.join(listed[:5])}{more}"
+    listed = first_of((f"{name} {count:,}" for name, count in counts.items()), 5)
+    return f"{listed} columns" if len(counts) > 5 else listed
 
 
 def prepare(

@@ -34,7 +34,7 @@ from headcount._support.files import (
     sheet_of,
     write_bytes,
 )
-from headcount._support.text import csv_text
+from headcount._support.text import csv_text, first_of
 from headcount.errors import HeadcountError
 from headcount.items.arrays import as_narwhals
 
@@ -548,8 +548,7 @@ def _reason(error: BaseException, path: Path | None = None) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    text = ", ".join(map(repr, names[:5]))
-    return text + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
+    return first_of(map(repr, names), 5)
 
 
 # Limits of spreadsheets: rows, columns, characters of a cell.

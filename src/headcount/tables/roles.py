@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.parameters import check_fraction
+from headcount._support.text import first_of
 from headcount.errors import HeadcountError
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.estimates.statistics.streams import PosteriorColumns
@@ -437,11 +438,9 @@ def leak_note(labelled: LabelledItems, preparation: Preparation) -> str:
     ]
     if not names:
         return ""
-    listed = ", ".join(names[:_MOST_NAMES])
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    one = len(names) == 1
+    listed, one = first_of(names, _MOST_NAMES), len(names) == 1
     return (
-        f"Column{'' if one else 's'} {listed}{more} tell{'s' if one else ''} the class "
+        f"Column{'' if one else 's'} {listed} tell{'s' if one else ''} the class "
         f"of nearly every labelled item{'' if one else ', each by itself'}. If "
         f"{'it is' if one else 'they are'} recorded after the class is known, leave "
         f"{'it' if one else 'them'} out by leave_out (--leave-out)."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from headcount._support.text import chance, percent
+from headcount._support.text import chance, first_of, percent
 from headcount.estimates.assumption import BROKEN_LEVEL, WEAK_LEVEL
 from headcount.estimates.history import MEANINGS, POSTERIORS, PRIOR_SHIFT, HistoryEstimate
 from headcount.quantifiers.base import Quantifier
@@ -112,10 +112,7 @@ def by_treatment(columns: dict[str, str]) -> dict[str, str]:
 
 
 def _listed_columns(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMES + 1
-    if len(names) <= _MOST_NAMES:
-        return ", ".join(names)
-    return f"{', '.join(names[: _MOST_NAMES - 1])} and {more} more"
+    return first_of(names, _MOST_NAMES - (len(names) > _MOST_NAMES))
 
 
 MARK = "do not rely on it"
@@ -360,9 +357,7 @@ def _trust_in_mixture(analysis: Analysis, p: float) -> tuple[Literal["fits", "un
 
 
 def _named(slices: list[Slice]) -> str:
-    names = [_quoted(item.name) for item in slices[:_NAMED]]
-    more = len(slices) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more else "")
+    return first_of((_quoted(item.name) for item in slices), _NAMED)
 
 
 def _quoted(label: Any) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from headcount._support.parameters import check_count, check_positive
+from headcount._support.text import first_of
 from headcount.errors import HeadcountError, warn
 from headcount_studies.engine.spec import Spec, built_in_specs, check_known, import_object
 
@@ -281,8 +282,7 @@ def with_data(spec: Spec, data: Path) -> Spec:
     names = list(missing)
     lengths = accumulate(len(name) + 2 for name in names)
     n_named = max(1, sum(length <= _MOST_LETTERS for length in lengths))
-    more = f" and {len(names) - n_named} more" if n_named < len(names) else ""
-    listed = ", ".join(names[:n_named]) + more
+    listed = first_of(names, n_named)
     is_ours = not spec.data or spec.name in built_in_specs()
     hint = f" (headcount study data {spec.name} says where they come from)" if is_ours else ""
     if not present:
