@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headcount._support.text import printable
+from headcount._support.text import first_of, printable
 from headcount.cli.options import (
     CLUSTER,
     GROUPS,
@@ -194,6 +194,6 @@ def _about_width(rates: JudgeAnalysis, half_width: float) -> str:
     wide = [name for name, half in rates.half_widths().items() if half > half_width]
     if not wide or len(rates.groups) == 1:
         return f"The interval is longer than ±{half_width:g}" if wide else ""
-    named = ", ".join(printable(name) for name in wide[:5])
+    named = first_of(map(printable, wide), 5)
     n_groups = len(rates.groups)
     return f"{len(wide)} of {n_groups} intervals are longer than ±{half_width:g} ({named})"

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.parameters import check_choice
-from headcount._support.text import Table, html_result
+from headcount._support.text import Table, first_of, html_result
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.estimates.conditioning import SharePosterior
 from headcount.estimates.estimate import Estimate
@@ -449,7 +449,7 @@ class Backtest:
         if label is not None and label not in labels:
             raise HeadcountError(
                 f"label is {label!r}; it must be one of the classes: "
-                f"{', '.join(map(repr, labels[:10]))}."
+                f"{first_of(map(repr, labels), 10)}."
             )
         frame = self.to_frame(level).rename({"truth": "reference"})
         chosen = labels[-1] if label is None else label

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from headcount._support.arrays import Array, Ints
 from headcount._support.files import toml_text
+from headcount._support.text import first_of
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, Verdicts
 from headcount.monitor.folder import ONE_STREAM, Chunk, Rows, content_keys, value_hashes
@@ -214,7 +215,7 @@ def class_codes(
     if strange is not None:
         raise HeadcountError(
             f"{what} holds {strange!r}, which is none of the classes "
-            f"{', '.join(map(repr, classes[:5]))}: correct it."
+            f"{first_of(map(repr, classes), 5)}: correct it."
         )
     if not missing and (codes < 0).any():
         raise HeadcountError(f"{what} lacks some values: fill them in.")

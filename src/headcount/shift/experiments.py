@@ -14,7 +14,7 @@ from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.execution import RandomState, base_seeds, stream_seeds
 from headcount._support.frames import pl
 from headcount._support.parameters import check_count, check_flag, check_fraction, check_number
-from headcount._support.text import ShownAsPrinted
+from headcount._support.text import ShownAsPrinted, first_of
 from headcount.errors import HeadcountError
 from headcount.items.arrays import encode_labels
 from headcount.samples.protocols import PoolPart, nearest_counts
@@ -245,8 +245,7 @@ def read_two_groups(
         if group not in group_names:
             raise HeadcountError(
                 f"categories has {group!r}, but groups has no such item: it has "
-                f"{', '.join(map(repr, group_names[:3]))}"
-                f"{' and others' if len(group_names) > 3 else ''}."
+                f"{first_of(map(repr, group_names), 3)}."
             )
     position = np.full(len(names), -1)
     position[[group_names.index(group) for group in pair]] = [0, 1]

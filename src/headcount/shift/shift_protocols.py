@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.parameters import check_choice, check_count, check_flag, check_fraction
+from headcount._support.text import first_of
 from headcount.errors import HeadcountError
 from headcount.items.arrays import encode_labels
 from headcount.samples.protocols import nearest_counts
@@ -529,9 +530,9 @@ def _class_cells(classes: Array, codes: Ints) -> Cells:
 def _position(value: Any, values: Array, name: str, column: str) -> int:
     names = values.tolist()
     if value not in names:
-        examples = ", ".join(map(repr, names[:3])) + (" and others" if len(names) > 3 else "")
         raise HeadcountError(
-            f"{name} is {value!r}, but {column} has no such item: it has {examples}."
+            f"{name} is {value!r}, but {column} has no such item: it has "
+            f"{first_of(map(repr, names), 3)}."
         )
     return names.index(value)
 

@@ -714,7 +714,7 @@ def _named_class(positive: Any, model: TableModel | ScoreModel) -> Any:
     if strange is not None or codes[0] < 0:
         raise HeadcountError(
             f"`positive` is {positive!r}; it must be one of the classes, which are "
-            f"{', '.join(map(repr, classes.tolist()[:10]))}."
+            f"{first_of(map(repr, classes.tolist()), 10)}."
         )
     return classes.tolist()[int(codes[0])]
 

@@ -15,7 +15,7 @@ from scipy import special
 from headcount._support.arrays import Floats, Ints
 from headcount._support.execution import versions
 from headcount._support.parameters import check_fraction, check_positive
-from headcount._support.text import escaped
+from headcount._support.text import escaped, first_of
 from headcount.errors import HeadcountError
 from headcount.estimates.labels.judge_rates import correct_verdicts
 from headcount.estimates.labels.judge_result import JudgeResult
@@ -348,7 +348,7 @@ def _candidate(table: TableFile, option: str, words: Sequence[str], excluded: li
     ]
     if len(names) == 1:
         return names[0]
-    columns = ", ".join(escaped(name) for name in (names or table.columns)[:12])
+    columns = first_of(map(escaped, names or table.columns), 12)
     why = "several columns may be it" if names else "no column has such a name"
     what = (
         "the judge's verdicts"

@@ -121,8 +121,7 @@ def read_labels(
     if single and len(counts) - len(single) >= 2:
         frequent = ~labels.is_in(single)
         labels, rows = labels.filter(frequent), rows[frequent.to_numpy()]
-        named = ", ".join(map(repr, single[:3])) + (" ..." if len(single) > 3 else "")
-        one = len(single) == 1
+        named, one = first_of(map(repr, single), 3), len(single) == 1
         notes.append(
             f"class{'' if one else 'es'} {named} of {column.name} {'has' if one else 'have'} a "
             "single labelled item and cannot be learnt: the shares are those of the others."
@@ -520,7 +519,7 @@ def find_score_columns(
     one = ", or leave one column with those of the positive class" if len(names) == 2 else ""
     raise HeadcountError(
         f"{table.name!r} has no column for the class {missing[0]!r}, which column {target!r} "
-        f"holds: its columns are {', '.join(map(repr, table.columns[:8]))}; name a column of "
+        f"holds: its columns are {first_of(map(repr, table.columns), 8)}; name a column of "
         f"posteriors after each class{one}."
     )
 

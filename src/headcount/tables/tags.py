@@ -12,7 +12,7 @@ import polars as pl
 
 from headcount import plots
 from headcount._support.arrays import Bools
-from headcount._support.text import Table, html_result, printable
+from headcount._support.text import Table, first_of, html_result, printable
 from headcount.errors import HeadcountError
 from headcount.estimates.estimates import Estimates
 from headcount.items.arrays import Scored
@@ -196,10 +196,9 @@ class TagAnalysis(Result):
         broken = [tag for tag, analysis in self.analyses.items() if not analysis.is_reliable]
         if not broken:
             return sentence
-        named = ", ".join(broken[:3]) + (" ..." if len(broken) > 3 else "")
         return (
             f"{sentence} Rows with “{MARK}” fail the test that only the "
-            f"share of the tag has changed ({named})."
+            f"share of the tag has changed ({first_of(broken, 3)})."
         )
 
     def page(self) -> Page:
@@ -359,13 +358,12 @@ def _read_tags(table: TableFile, tags: list[str]) -> tuple[pl.DataFrame, Any, li
     if len(rare) == len(tags):
         raise HeadcountError(
             f"{table.name!r} has fewer than {_FEWEST} rows with, or without, each of the tags "
-            f"{', '.join(tags[:3])}: pass a table with more labelled rows."
+            f"{first_of(tags, 3)}: pass a table with more labelled rows."
         )
     if rare:
-        named = ", ".join(rare[:3]) + (" ..." if len(rare) > 3 else "")
         notes.append(
-            f"tag{'' if len(rare) == 1 else 's'} {named} of {table.name}: fewer than {_FEWEST} "
-            "rows with or without it, so it was left out."
+            f"tag{'' if len(rare) == 1 else 's'} {first_of(rare, 3)} of {table.name}: "
+            f"fewer than {_FEWEST} rows with or without it, so it was left out."
         )
     rows = None if complete.all() else np.flatnonzero(complete)
     return labelled.drop(rare), rows, notes

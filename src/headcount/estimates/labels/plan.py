@@ -14,7 +14,7 @@ from scipy import special
 from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.frames import pl
 from headcount._support.parameters import check_choice, check_count, check_fraction
-from headcount._support.text import Cell, Table, html_result
+from headcount._support.text import Cell, Table, first_of, html_result
 from headcount.errors import HeadcountError
 from headcount.estimates.labels.difference import error_mass, squared_reach
 from headcount.estimates.labels.pool import PoolPosteriors, uncertainty
@@ -425,12 +425,11 @@ class LabelPlan:
         if short.any():
             first = int(short.argmax())
             unlabelled = self.rows[(self.strata == first) & ~np.isin(self.rows, rows)]
-            named = ", ".join(f"{row:,}" for row in unlabelled[:_MOST_NAMED].tolist())
+            named = first_of((f"{row:,}" for row in unlabelled.tolist()), _MOST_NAMED)
             raise HeadcountError(
                 f"stratum {first + 1} of the plan has {counts[first]} "
                 f"label{'' if counts[first] == 1 else 's'}, but at least 2 are needed: label "
-                f"more of its rows, which are row {named}"
-                f"{' and others' if len(unlabelled) > _MOST_NAMED else ''}."
+                f"more of its rows, which are row {named}."
             )
         return LabelSample.stratified(rows, strata, self.sizes, weights, clusters)
 

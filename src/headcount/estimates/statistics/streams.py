@@ -12,6 +12,7 @@ import numpy as np
 from headcount._support.arrays import Array, Floats
 from headcount._support.execution import check_fork
 from headcount._support.frames import pl
+from headcount._support.text import first_of
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, Verdicts, check_scores
 from headcount.parts.fitted import Fitted
@@ -248,5 +249,5 @@ def _require(batch: pl.DataFrame, columns: Sequence[str]) -> None:
         if name not in batch.columns:
             raise HeadcountError(
                 f"The table has no column {name!r}; it has "
-                f"{', '.join(map(repr, batch.columns[:6]))}."
+                f"{first_of(map(repr, batch.columns), 6)}."
             )
