@@ -10,6 +10,7 @@ from scipy import stats
 
 from headcount.estimates.conditioning import (
     Prior,
+    _near,
     simulate,
     simulated_size,
     size_factor,
@@ -159,12 +160,16 @@ def test_priors():
     np.testing.assert_allclose(mixture.sum(axis=1), 1)
     # A half uniform, a quarter near the edges, a quarter near the training shares.
     full = mixture[(mixture > 0).all(axis=1)]
-    expected = 0.5 * 0.5 + 0.25 * 0.5 + 0.25 * (10 * 0.9 + 0.05) / (10 + 0.1)
+    expected = 0.5 * 0.5 + 0.25 * 0.5 + 0.25 * 0.9
     assert full[:, 0].mean() == pytest.approx(expected, abs=0.01)
     # A class is there in half of the draws, and in the others with a probability of U(.2, 1).
     p = np.linspace(0.2, 1, 100_001)
     assert 1 - len(full) / 40_000 == pytest.approx(0.5 * (1 - (p**2).mean()), abs=0.01)
     near_edge = (mixture.min(axis=1) < 0.01).mean()
     assert near_edge > (Prior(np.ones(2)).draw(40_000, shares, rng).min(axis=1) < 0.01).mean()
+    # Around the training shares sums of parameters are between 10 and 300, evenly by logarithm.
+    variances = 0.9 * 0.1 / (np.geomspace(10, 300, 100_001) + 1)
+    near = _near(shares, 40_000, rng)
+    assert near[:, 0].var() == pytest.approx(variances.mean(), rel=0.1)
     chosen = Prior(draws=np.array([[0.3, 0.7], [0.6, 0.4]])).draw(1000, shares, rng)
     assert set(chosen[:, 0].tolist()) == {0.3, 0.6}

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from headcount._kernels.draws import draw_resampled, quantiles_with_sum
-from headcount._support.arrays import Bools, Floats, Ints
+from headcount._support.arrays import Bools, Floats, Ints, divided_by_sums
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError, HeadcountWarning
 from headcount.items.arrays import take_rows
@@ -50,10 +50,20 @@ class Prior:
         draws = [
             rng.dirichlet(np.ones(K), n - n // 4 - n // 4),
             rng.dirichlet(np.full(K, 0.3), n // 4),
-            rng.dirichlet(10 * training_shares + 0.05, n // 4),
+            _near(training_shares, n // 4, rng),
         ]
         shares = rng.permutation(np.concatenate(draws))
         return shares if self.all_present else without_some_classes(shares, rng)
+
+
+# Sums of the parameters of Dirichlet distributions around the training shares.
+_LEAST_SUM, _LARGEST_SUM = 10.0, 300.0
+
+
+def _near(training_shares: Floats, n: int, rng: np.random.Generator) -> Floats:
+    """Shares around those of training, some near them and some not."""
+    sums = np.exp(rng.uniform(np.log(_LEAST_SUM), np.log(_LARGEST_SUM), (n, 1)))
+    return divided_by_sums(rng.standard_gamma(sums * training_shares + 0.05))
 
 
 # Largest probability that a class is absent from a draw.
