@@ -427,8 +427,8 @@ class Estimate:
     >>> estimate
     PACC: shares among these 400 items, with 95% intervals
     class  share   from     to  items
-    0      50.3%  49.2%  51.4%    201
-    1      49.7%  48.6%  50.8%    199
+    0      50.3%  49.1%  51.7%    201
+    1      49.7%  48.3%  50.9%    199
     >>> low, high = estimate.interval(level=0.9)[1]
     >>> low < estimate.prevalence[1] < high
     True

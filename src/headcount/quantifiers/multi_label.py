@@ -249,9 +249,9 @@ class TagEstimate(Estimates[Estimate]):
     >>> estimate
     PACC: shares of 3 tags among these 500 items, with 95% intervals
     tag  share   from     to  items
-    0    37.9%  34.4%  40.9%    189
-    1    48.4%  45.0%  51.7%    242
-    2    18.8%  16.1%  21.9%     94
+    0    37.4%  33.7%  40.7%    187
+    1    48.4%  45.0%  51.9%    242
+    2    18.9%  16.2%  21.8%     95
     >>> low, high = estimate.interval(level=0.9)[1]
     >>> low < estimate.prevalence[1] < high
     True
