@@ -169,7 +169,7 @@ def test_priors():
     assert near_edge > (Prior(np.ones(2)).draw(40_000, shares, rng).min(axis=1) < 0.01).mean()
     # Around the training shares sums of parameters are between 10 and 300, evenly by logarithm.
     variances = 0.9 * 0.1 / (np.geomspace(10, 300, 100_001) + 1)
-    near = _near(shares, 40_000, rng)
+    near = _near(shares, 40_000, 300.0, rng)
     assert near[:, 0].var() == pytest.approx(variances.mean(), rel=0.1)
     chosen = Prior(draws=np.array([[0.3, 0.7], [0.6, 0.4]])).draw(1000, shares, rng)
     assert set(chosen[:, 0].tolist()) == {0.3, 0.6}

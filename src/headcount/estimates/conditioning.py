@@ -27,7 +27,9 @@ class Prior:
     """Shares that are thought possible before the items of a sample are looked at.
 
     By default, some classes are absent from half of the draws: each with a probability that
-    differs from draw to draw. With `all_present` they are not.
+    differs from draw to draw. With `all_present` they are not. A quarter of the draws are
+    around the training shares: the parameters of their Dirichlet distributions sum to 10 at
+    least, and to `largest_sum` at most.
 
     >>> import numpy as np
     >>> shares = np.array([0.2, 0.8])
@@ -39,6 +41,7 @@ class Prior:
     concentration: Floats | None = None
     draws: Floats | None = None
     all_present: bool = False
+    largest_sum: float = 300.0
 
     def draw(self, n: int, training_shares: Floats, rng: np.random.Generator) -> Floats:
         """Draw `n` vectors of shares, as an array of shape (n, K)."""
@@ -50,19 +53,20 @@ class Prior:
         draws = [
             rng.dirichlet(np.ones(K), n - n // 4 - n // 4),
             rng.dirichlet(np.full(K, 0.3), n // 4),
-            _near(training_shares, n // 4, rng),
+            _near(training_shares, n // 4, self.largest_sum, rng),
         ]
         shares = rng.permutation(np.concatenate(draws))
         return shares if self.all_present else without_some_classes(shares, rng)
 
 
-# Sums of the parameters of Dirichlet distributions around the training shares.
-_LEAST_SUM, _LARGEST_SUM = 10.0, 300.0
+_LEAST_SUM = 10.0
 
 
-def _near(training_shares: Floats, n: int, rng: np.random.Generator) -> Floats:
+def _near(
+    training_shares: Floats, n: int, largest_sum: float, rng: np.random.Generator
+) -> Floats:
     """Shares around those of training, some near them and some not."""
-    sums = np.exp(rng.uniform(np.log(_LEAST_SUM), np.log(_LARGEST_SUM), (n, 1)))
+    sums = np.exp(rng.uniform(np.log(_LEAST_SUM), np.log(largest_sum), (n, 1)))
     return divided_by_sums(rng.standard_gamma(sums * training_shares + 0.05))
 
 

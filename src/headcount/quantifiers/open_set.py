@@ -129,8 +129,9 @@ class OpenSet(ShareEstimator):
             quantifier.fitted_,
             method=f"OpenSet({type(base).__name__})",
             prior=of_known.prior,
-            # If known classes could be absent, unknown ones could stand for them.
-            share_prior=Prior(all_present=True),
+            # If known classes could be absent, unknown ones could stand for them. Nothing is
+            # unknown in training, so the share of the unknown ones may not be near that.
+            share_prior=Prior(all_present=True, largest_sum=10.0),
         )
 
     def estimate_many(self, X: Any, samples: Any, **options: Any) -> list[Estimate]:
