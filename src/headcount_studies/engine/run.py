@@ -468,7 +468,7 @@ def run_study(
     if workers is not None and scheduler is not None:
         raise HeadcountError("workers and scheduler were both given: give one of them.")
     n_workers = _cores() if workers is None else check_count("workers", workers)
-    spec = spec.quickened() if quick else spec
+    spec = spec.quickened(datasets=datasets) if quick else spec
     experiment = find_experiment(spec.kind)
     experiment.check(spec)
     restricted = spec.restricted(datasets=datasets, methods=methods)
