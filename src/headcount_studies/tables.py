@@ -15,7 +15,6 @@ from scipy import stats
 from headcount import plots
 from headcount.errors import HeadcountError
 from headcount.evaluation.significance import compare
-from headcount_studies.engine.task import Section
 from headcount_studies.figures import figure_of
 
 BEST = "best"
@@ -33,13 +32,6 @@ def marks_of(errors: pl.DataFrame, test: str) -> dict[str, str]:
     compared = compare(errors, test=test)
     marks = dict(zip(compared.methods, compared.marks, strict=True))
     return {name: mark for name, mark in marks.items() if mark} | {compared.best: BEST}
-
-
-def failures(results: pl.DataFrame) -> list[Section]:
-    """Section on the methods that failed; none without failures."""
-    failed = results.filter(pl.col("failure").is_not_null())
-    reasons = failed.group_by("dataset", "method", "failure").len("samples").sort("dataset")
-    return [Section("Failures", "Methods without results.", reasons)] if failed.height else []
 
 
 def published_file(published: Path | None, name: str) -> Path | None:

@@ -51,7 +51,7 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
         tables += [*_by_shift(view), *_little_training(view)]
         if not spec.selection:  # claims and figures of the paper are about untuned classifiers
             tables += _compared(view, published)
-    return [*tables, _datasets(spec, results), _distributions(spec), _runs(spec, results)]
+    return [*tables, _datasets(spec, results), _distributions(spec)]
 
 
 def _datasets(spec: Spec, results: pl.DataFrame) -> Section:
@@ -373,31 +373,3 @@ def _conclusions_text(view: MetricView, claim: Claim, checked: pl.DataFrame) -> 
         f"Of {len(front) * len(behind)} pairs of a method claimed in front and one claimed "
         f"behind, {right} are in that order."
     )
-
-
-def _runs(spec: Spec, results: pl.DataFrame) -> Section:
-    counts = (
-        results.lazy()
-        .group_by("method")
-        .agg(
-            pl.col("dataset").n_unique().alias("datasets"),
-            pl.len().cast(pl.Int64).alias("runs"),
-            pl.col("failure").count().cast(pl.Int64).alias("failed"),
-        )
-        .collect()
-    )
-    order = pl.DataFrame({"method": [method.name for method in spec.methods]})
-    table = order.join(counts, on="method", how="left", maintain_order="left")
-    table = table.with_columns(pl.col("datasets", "runs", "failed").fill_null(0))
-    text = "A run is a method on a sample."
-    usual = spec.protocol["draws"]
-    fewer = [
-        f"{method.name} ({method.options['draws']})"
-        for method in spec.methods
-        if method.options.get("draws", usual) < usual
-    ]
-    if fewer:
-        text += (
-            f"\n\nFewer than {usual} draws of every setting were used by {', '.join(fewer)}."
-        )
-    return Section("Runs and failures by method", text, table)

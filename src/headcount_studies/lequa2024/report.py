@@ -25,7 +25,6 @@ from headcount_studies.lequa2024.official import (
 from headcount_studies.tables import (
     NOTE,
     agreement,
-    failures,
     marks_of,
     paired_errors,
     published_file,
@@ -51,7 +50,7 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
         if published is not None and published_file(published, PUBLISHED_FILE):
             tables.append(_compared(task, scores, published))
         tables.append(_settings(rows, task))
-    return [*tables, *failures(results)]
+    return tables
 
 
 def score_sections(task: LequaTask, scores: Score, published: Path | None) -> list[Section]:
