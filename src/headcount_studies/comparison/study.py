@@ -67,7 +67,7 @@ from headcount_studies.engine.spec import (
     reason,
 )
 from headcount_studies.engine.store import share_columns
-from headcount_studies.engine.task import Task, task_seed
+from headcount_studies.engine.task import Shared, Task, task_seed
 
 # Methods of a group share computations.
 TUNED = "tuned-"
@@ -377,28 +377,6 @@ class TrialEstimates:
     seconds: float
 
 
-class _Shared:
-    """A computation that methods share, made on first use, and the time that it took.
-
-    An exception in it is then a failure of the method.
-    """
-
-    def __init__(self, compute: Callable[..., Any]) -> None:
-        self._compute = compute
-        self._found: dict[Any, tuple[Any, float]] = {}
-        self.saved = 0.0
-
-    def __call__(self, *key: Any) -> Any:
-        if key in self._found:
-            value, seconds = self._found[key]
-            self.saved += seconds
-            return value
-        start = perf_counter()
-        value = self._compute(*key)
-        self._found[key] = value, perf_counter() - start
-        return value
-
-
 @dataclass(frozen=True, eq=False)
 class TrialAnswers:
     """Estimates for the samples of a trial, by method."""
@@ -432,7 +410,10 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
 
 
 def _attempt(
-    estimate: Estimate, samples: Samples, n_classes: int, shared: _Shared | None = None
+    estimate: Estimate,
+    samples: Samples,
+    n_classes: int,
+    shared: Shared | None = None,
 ) -> TrialEstimates:
     """Estimate all samples at once, or one by one if that fails."""
     start, saved = perf_counter(), 0.0 if shared is None else shared.saved
@@ -539,7 +520,7 @@ def by_forest(
     for trial in trials:
         rows, samples = bench.drawer.draw(trial)
         # Only items that are in a sample need to be labelled.
-        grow = _Shared(partial(_grown, bench, trial, rows, np.unique(samples.indices)))
+        grow = Shared(partial(_grown, bench, trial, rows, np.unique(samples.indices)))
         estimates = {
             method.name: _attempt(
                 partial(_counted, bench, method, rows, grow),
@@ -603,7 +584,7 @@ def by_scores(
     K = bench.dataset.n_classes
     for trial in trials:
         rows, samples = bench.drawer.draw(trial)
-        score = _Shared(partial(trainer.score, rows))
+        score = Shared(partial(trainer.score, rows))
         estimates = {
             method.name: _attempt(partial(_from_scores, method, score, K), samples, K, score)
             for method in methods
