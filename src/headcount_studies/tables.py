@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from matplotlib.figure import Figure
 from scipy import stats
 
-from headcount import plots
 from headcount.errors import HeadcountError
 from headcount.evaluation.significance import compare
-from headcount_studies.figures import figure_of
 
 BEST = "best"
 NOTE = "Bold is the best; † 0.001 < p < 0.05 and ‡ p >= 0.05 against it, no mark: p <= 0.001."
@@ -95,22 +92,6 @@ def with_mean(
     tested = marks_of(wide.select(everywhere), test)
     foot = {(table.height, name): mark for name, mark in tested.items()}
     return pl.concat([table, mean]), marks | foot
-
-
-def shift_figure(
-    results: pl.DataFrame, methods: Sequence[str], metric: str
-) -> Callable[[], Figure]:
-    """Function that draws errors by the distance of the mix from that of training."""
-
-    def draw() -> Figure:
-        frame = results.select("method", "shift", pl.col(metric).alias("error"))
-        order = pl.col("method").cast(pl.Enum(methods))
-        ax = plots.error_by_shift(
-            frame.sort(order, maintain_order=True), error=metric.upper(), width=8.0
-        )
-        return figure_of(ax)
-
-    return draw
 
 
 def rank_correlation(
