@@ -1,4 +1,4 @@
-"""Tables of a study, with the decimals that their numbers need."""
+"""Report page of a study, with its tables and figures as files; page of a LeQua score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims of the paper, checked on the results of one dataset."""
+"""Report: tables and figures by degree of shift, claims of the paper, and its figures."""
 
 from __future__ import annotations
 

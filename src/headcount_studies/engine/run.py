@@ -1,4 +1,4 @@
-"""Execution of one task: results as the bytes of a Parquet file, or a reason of failure."""
+"""Runs of a study: its tasks executed here, in processes or on a cluster, into a store."""
 
 from __future__ import annotations
 
@@ -38,7 +38,13 @@ from headcount_studies.engine.store import (
     parquet_bytes,
     parts_of,
 )
-from headcount_studies.engine.task import Experiment, Task, find_experiment, with_data
+from headcount_studies.engine.task import (
+    Experiment,
+    Task,
+    dataset_files,
+    find_experiment,
+    with_data,
+)
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -490,7 +496,7 @@ def run_study(
             store.check(restricted, resume=resume)
         names = [method.name for method in restricted.methods]
         unfinished = _longest_first([*store.unfinished(tasks), *store.failed(tasks, names)])
-        store.record_data(_data(experiment, merged, unfinished, folder))
+        store.record_data(_data(merged, unfinished, folder))
         store.record_descriptions(_descriptions(experiment, restricted, store, folder))
         store.begin(merged, tasks, planned)
         facts: dict[str, Any] = {"workers": n_workers}
@@ -516,15 +522,10 @@ def _descriptions(
     return {name: describe(spec, name, folder) for name in lacking}
 
 
-def _data(
-    experiment: Experiment, spec: Spec, tasks: Sequence[Task], folder: Path
-) -> dict[str, dict[str, str]]:
+def _data(spec: Spec, tasks: Sequence[Task], folder: Path) -> dict[str, dict[str, str]]:
     """Checksums of the files that tasks read; empty if the kind of study names no files."""
-    files = getattr(experiment, "files", None)
-    if files is None:
-        return {}
-    names = dict.fromkeys(task.dataset for task in tasks)
-    return {name: checksums(files(spec, name, folder), folder) for name in names}
+    names, files = {task.dataset for task in tasks}, dataset_files(spec, folder) or {}
+    return {name: checksums(files[name], folder) for name in files if name in names}
 
 
 def _collect(

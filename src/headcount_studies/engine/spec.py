@@ -1,4 +1,4 @@
-"""Import of objects that a spec names."""
+"""Specs of studies: read from TOML, checked, and the objects that they name."""
 
 from __future__ import annotations
 
