@@ -239,6 +239,9 @@ def test_errors_by_tuned_classifier(task):
     pairs = table.drop_nulls(["untuned", "LR"])
     lower = (pairs["LR"] < pairs["untuned"]).sum()
     assert f"for {lower} of {len(pairs)} methods" in section.text
+    better, worse = (pairs.filter(pl.col("method").is_in(end)) for end in figures.TUNING[task])
+    same = (better["LR"] < better["untuned"]).sum() + (worse["LR"] >= worse["untuned"]).sum()
+    assert section.text.endswith(f"here too for {same} of these {len(better) + len(worse)}.")
     assert "Do the conclusions hold? By absolute error" not in found
     found["Distribution of the absolute error"].figure()
 

@@ -86,6 +86,12 @@ CLAIMS = {
 }
 """Claims by number of classes and metric."""
 
+TUNING = {
+    "binary": (("CC", "PCC", "CDE", "GAC"), ("MS", "DyS", "TSX", "FM", "TSMax")),
+    "multiclass": (("EM", "PAC", "GPAC", "FM", "CDE", "CC", "PCC"), ()),
+}
+"""Methods that tuned classifiers make better, and worse, by the paper."""
+
 
 def check_claim(claim: Claim, ranks: Mapping[str, float]) -> pl.DataFrame:
     """Compare the places of methods with a claim.
