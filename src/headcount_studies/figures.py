@@ -117,6 +117,8 @@ def line_panels(
             )
         if log:
             ax.set_yscale("log", nonpositive="mask")
+        elif all((y >= 0).all() for curves in panels for _, y in curves.lines.values()):
+            ax.set_ylim(bottom=0)
         ax.set_title(panel.title, fontsize=_TEXT)
     _finish(figure, axes, across, labels)
     handles = [
@@ -138,7 +140,7 @@ def _draw_density(
     if density is None or len(density[0]) < 2:
         return
     behind = ax.twinx()
-    behind.fill_between(*density, color="#009E73", alpha=0.18, linewidth=0)
+    behind.fill_between(*density, color=FAINT, alpha=0.25, linewidth=0)
     behind.set_ylim(0, 1.6 * float(density[1].max()))
     behind.set_axis_off()
     ax.set_zorder(behind.get_zorder() + 1)
@@ -164,15 +166,9 @@ def values_by(
 
 
 def name_boxes(
-    panels: Sequence[Panel],
-    across: int,
-    labels: tuple[str, str],
-    *,
-    width: float = 8.0,
-    height: float = 1.8,
-    symmetric: bool = False,
+    panels: Sequence[Panel], across: int, labels: tuple[str, str], **options: Any
 ) -> Figure:
-    """Values of named series in panels of the same axes, one box for each series."""
+    """Values of named series in panels of the same axes, one box for each; see `box_panels`."""
     names = list(dict.fromkeys(name for panel in panels for name in panel.series))
     numbered = [
         Panel(
@@ -183,9 +179,7 @@ def name_boxes(
         )
         for panel in panels
     ]  # fmt: skip
-    figure = box_panels(
-        numbered, across, labels, width=width, height=height, symmetric=symmetric
-    )
+    figure = box_panels(numbered, across, labels, **options)
     for ax in figure.axes:
         ax.set_xticks(range(len(names)), names, rotation=90)
     return figure
