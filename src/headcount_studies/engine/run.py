@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
+from headcount._support.execution import thread_count
 from headcount._support.parameters import check_count
 from headcount.distributed import SchedulerLostError, dask_client
 from headcount.errors import HeadcountError, warn
@@ -473,7 +474,7 @@ def run_study(
     store = store if isinstance(store, Store) else Store(store)
     if workers is not None and scheduler is not None:
         raise HeadcountError("workers and scheduler were both given: give one of them.")
-    n_workers = _cores() if workers is None else check_count("workers", workers)
+    n_workers = thread_count() if workers is None else check_count("workers", workers)
     spec = spec.quickened(datasets=datasets) if quick else spec
     experiment = find_experiment(spec.kind)
     experiment.check(spec)
@@ -608,9 +609,3 @@ def _longest_first(tasks: Sequence[Task]) -> list[Task]:
     for task in tasks:
         longest[task.dataset] = max(task.cost, longest.get(task.dataset, 0.0))
     return sorted(tasks, key=lambda task: (-longest[task.dataset], task.dataset, -task.cost))
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
