@@ -136,11 +136,11 @@ def line_panels(
 def _draw_density(
     ax: Axes, density: tuple[NDArray[np.float64], NDArray[np.float64]] | None
 ) -> None:
-    """Draw the number of samples at each x on an axis of its own, behind the lines."""
+    """Draw the number of samples at each x behind the lines, in green as in the papers."""
     if density is None or len(density[0]) < 2:
         return
     behind = ax.twinx()
-    behind.fill_between(*density, color=FAINT, alpha=0.25, linewidth=0)
+    behind.fill_between(*density, color="#009E73", alpha=0.18, linewidth=0)
     behind.set_ylim(0, 1.6 * float(density[1].max()))
     behind.set_axis_off()
     ax.set_zorder(behind.get_zorder() + 1)
