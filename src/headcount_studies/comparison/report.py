@@ -201,10 +201,10 @@ def _tuning_text(view: MetricView, table: pl.DataFrame) -> str:
         " Tuned logistic regression has a lower error than the default for "
         f"{sum(is_lower.values())} of {len(is_lower)} methods."
     )
-    better, worse = TUNING[view.classes]
-    same = [
-        is_lower[name] == (name in better) for name in (*better, *worse) if name in is_lower
-    ]
+    better, worse = (
+        [name for name in ends if name in is_lower] for ends in TUNING[view.classes]
+    )
+    same = [is_lower[name] == (name in better) for name in (*better, *worse)]
     found = f"{', '.join(better)} better" + f" and {', '.join(worse)} worse" * bool(worse)
     return f"{text} The paper finds {found}: here too for {sum(same)} of these {len(same)}."
 
