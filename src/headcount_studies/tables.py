@@ -48,6 +48,19 @@ def paired_errors(
     return wide.select(*sample, *(method for method in methods if method in wide.columns))
 
 
+def by_method(
+    methods: Sequence[str], columns: Mapping[str, Mapping[str, float | None]]
+) -> pl.DataFrame:
+    """Table with a row per method, of numbers by method.
+
+    >>> by_method(["CC", "SLD"], {"all": {"SLD": 0.1}}).rows()
+    [('CC', None), ('SLD', 0.1)]
+    """
+    numbers = {name: [of.get(method) for method in methods] for name, of in columns.items()}
+    schema = {"method": pl.String} | dict.fromkeys(columns, pl.Float64)
+    return pl.DataFrame({"method": methods} | numbers, schema)
+
+
 def marked_means(
     wide: pl.DataFrame, by: str, methods: Sequence[str], *, test: str = "wilcoxon"
 ) -> tuple[pl.DataFrame, Marks]:

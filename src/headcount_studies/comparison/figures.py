@@ -276,25 +276,6 @@ def _range(low: float | None, high: float | None) -> str:
     return f"{low:g} and more" if high is None else f"{low:g} to {high:g}"
 
 
-def group_means(
-    methods: Sequence[str], groups: Mapping[str, pl.DataFrame], metric: str
-) -> pl.DataFrame:
-    """Mean errors by method and group."""
-    table = pl.DataFrame({"method": methods})
-    for name, rows in groups.items():
-        # Every dataset has the same weight, as in the table of all results.
-        means = (
-            rows.lazy()
-            .group_by("method", "dataset")
-            .agg(pl.col(metric).fill_nan(None).mean())
-            .group_by("method")
-            .agg(pl.col(metric).mean().alias(name))
-            .collect()
-        )
-        table = table.join(means, on="method", how="left", maintain_order="left")
-    return table
-
-
 _WIDTH = 8.0  # inches of what takes the whole width of a page
 _TEXT, _SMALL = 8.0, 7.0  # points
 _ACROSS = 6

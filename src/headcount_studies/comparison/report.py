@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -19,7 +19,6 @@ from headcount_studies.comparison.figures import (
     best_marks,
     check_claim,
     errors_of,
-    group_means,
     mean_errors,
     partial_among,
     shift_groups,
@@ -31,6 +30,7 @@ from headcount_studies.tables import (
     FLAGGED,
     PublishedAgreement,
     agreement,
+    by_method,
     plain_name,
     published_file,
     read_published,
@@ -213,7 +213,8 @@ def _by_shift(view: MetricView) -> Iterator[Section]:
     groups = shift_groups(view.results, view.classes)
     if len(groups) < 2:
         return
-    table = group_means(view.means.methods, groups, view.metric)
+    means = {name: mean_errors(view.spec, rows, view.metric) for name, rows in groups.items()}
+    table = by_method(view.means.methods, {name: of.overall for name, of in means.items()})
 
     def figure() -> Figure:
         errors = {
@@ -229,9 +230,8 @@ def _by_shift(view: MetricView) -> Iterator[Section]:
         figure,
         best_marks(table, table.columns[1:], axis=0),
     )
-    for name, rows in groups.items():
-        means = mean_errors(view.spec, rows, view.metric)
-        yield from _ranks(means, f"Ranks by {view.title}, {name}")
+    for name, of_group in means.items():
+        yield from _ranks(of_group, f"Ranks by {view.title}, {name}")
 
 
 def _little_training(view: MetricView) -> Iterator[Section]:
@@ -239,22 +239,13 @@ def _little_training(view: MetricView) -> Iterator[Section]:
     if little.is_empty() or len(little) == len(view.results):
         return
     means = mean_errors(view.spec, little, view.metric)
-    columns: dict[str, dict[str, float | None]] = {
-        "all": dict(view.means.overall),
-        "10% for training": dict(means.overall),
+    columns: dict[str, Mapping[str, float | None]] = {
+        "all": view.means.overall,
+        "10% for training": means.overall,
     }
     if means.ranks and view.means.ranks:
-        columns |= {
-            "mean rank, all": dict(view.means.ranks),
-            "mean rank, 10%": dict(means.ranks),
-        }
-    table = pl.DataFrame(
-        {"method": means.methods}
-        | {
-            name: [column.get(method) for method in means.methods]
-            for name, column in columns.items()
-        }
-    )
+        columns |= {"mean rank, all": view.means.ranks, "mean rank, 10%": means.ranks}
+    table = by_method(means.methods, columns)
     yield Section(
         f"{view.heading} with little training data",
         "Runs in which 10% of the items were for training and 90% for the test, compared with "

@@ -24,6 +24,7 @@ from headcount_studies.figures import Panel, box_panels, values_by
 from headcount_studies.tables import (
     NOTE,
     Marks,
+    by_method,
     marked_means,
     paired_errors,
     published_file,
@@ -343,11 +344,7 @@ def _compared_pair(spec: Spec, results: pl.DataFrame) -> list[Section]:
 
 def _means_of_kinds(spec: Spec, kinds: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     columns = {kind: _mean_errors(rows) for kind, rows in kinds.items()}
-    names = [method.name for method in spec.methods]
-    return pl.DataFrame({"method": names}).with_columns(
-        pl.Series(kind, [means.get(name) for name in names], pl.Float64)
-        for kind, means in columns.items()
-    )
+    return by_method([method.name for method in spec.methods], columns)
 
 
 def _pair_figure(spec: Spec, kinds: Mapping[str, pl.DataFrame]) -> Callable[[], Figure]:
