@@ -7,11 +7,12 @@ import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from headcount._support.files import did_you_mean, toml_text
+from headcount._support.files import toml_text
 from headcount._support.parameters import check_count
 from headcount.errors import HeadcountError
 
@@ -122,8 +123,10 @@ def check_keys(where: str, given: Iterable[str], allowed: Iterable[str]) -> None
 
 
 def _hint(name: Any, names: list[str]) -> str:
-    if advice := did_you_mean(str(name), names):
-        return advice.rstrip("? ")
+    folded = {name.lower(): name for name in names}
+    close = get_close_matches(str(name).lower(), list(folded), n=1)
+    if close:
+        return f"did you mean {folded[close[0]]!r}"
     if not names:
         return "none are known"
     listed = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
