@@ -205,8 +205,8 @@ def _tuning_text(view: MetricView, table: pl.DataFrame) -> str:
         [name for name in ends if name in is_lower] for ends in TUNING[view.classes]
     )
     same = [is_lower[name] == (name in better) for name in (*better, *worse)]
-    found = f"{', '.join(better)} better" + f" and {', '.join(worse)} worse" * bool(worse)
-    return f"{text} The paper finds {found}: here too for {sum(same)} of these {len(same)}."
+    finding = f"{', '.join(better)} better" + f" and {', '.join(worse)} worse" * bool(worse)
+    return f"{text} The paper finds {finding}: here too for {sum(same)} of these {len(same)}."
 
 
 def _by_shift(view: MetricView) -> Iterator[Section]:

@@ -471,8 +471,8 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
         chosen, chosen_seconds = _chosen(spec, model, reference, task_random_seed)
         for method in spec.methods:
             rows, start = sample_rows(spec, method), perf_counter()
-            made = (model, chosen, task_random_seed)
-            answer = _answer(spec, method, made, reference, (pool, samples[rows]))
+            trained = (model, chosen, task_random_seed)
+            answer = _answer(spec, method, trained, reference, (pool, samples[rows]))
             seconds = perf_counter() - start + chosen_seconds.get(method.name, 0.0)
             frames.append(
                 _frame(spec, task, method, answer, rows, true).with_columns(
