@@ -299,6 +299,16 @@ def test_results_pages_have_the_stored_numbers():
     assert page == make_results.renewed(page), "run `make docs-table`"
 
 
+def test_the_guide_to_studies_has_the_stored_agreement():
+    results = script("make_results").Results.of("comparison-binary")
+    title, column = "Absolute error compared with the paper", "median difference, %"
+    distances = results.column(title, column)
+    near = sum(abs(distance) <= 10 for distance in distances)
+    guide = " ".join((ROOT / "docs" / "studies.md").read_text(encoding="utf-8").split())
+    assert f"{near} of {len(distances)} methods are within 10%" in guide
+    assert all(abs(float(results.value(title, name, column))) <= 1 for name in ("CC", "PCC"))
+
+
 def test_coverage_of_papers_names_sections_that_studies_have():
     make_results = script("make_results")
     papers = tomllib.loads(make_results.COVERED.read_text(encoding="utf-8"))["papers"]

@@ -134,8 +134,14 @@ def answer(
     choices: Mapping[str, Choice],
     train: tuple[Any, NDArray[Any]],
     tests: Sequence[tuple[ScoredPool, Samples]],
+    *,
+    calibration: str | None = None,
 ) -> dict[str, list[Answer]]:
-    """Shares in test samples by each quantifier with the setting chosen for it."""
+    """Shares in test samples by each quantifier with the setting chosen for it.
+
+    A calibration is that of a classifier that quantifiers share, fitted on the out-of-fold
+    scores of the training items, as SLD does.
+    """
     answers = {name: [Answer(None, choices[name].failure)] * len(tests) for name in quantifiers}
     learners = {
         name: grid.quantifier(quantifier, setting)
@@ -149,82 +155,45 @@ def answer(
             answers[name] = _answers(partial(learners[name].fit, *train), tests, 0.0)
         else:
             sharing = {names[i]: learners[names[i]] for i in group}
-            answers |= _answers_of_sharing(sharing, train, tests)
+            answers |= _answers_of_sharing(sharing, train, tests, calibration)
     return answers
 
 
 def _answers_of_sharing(
     learners: Mapping[str, Quantifier],
     train: tuple[Any, NDArray[Any]],
-    tests: Sequence[tuple[ScoredPool, Samples]],
+    tests: Sequence[tuple[Any, Samples]],
+    calibration: str | None,
 ) -> dict[str, list[Answer]]:
     """Of quantifiers with the same classifier: one training and one scoring serves them."""
     scorer = _scorer(next(iter(learners.values())))
+    learns = any(ScoringPlan(learner).learns for learner in learners.values())
     start = perf_counter()
     try:
-        scorer.fit(
-            *train,
-            out_of_fold=any(ScoringPlan(learner).learns for learner in learners.values()),
-        )
+        scorer.fit(*train, out_of_fold=learns or calibration is not None)
+        fits = {name: partial(learner.fit_scorer, scorer) for name, learner in learners.items()}
+        if calibration is not None:
+            labelled_scores, tests = _calibrated(scorer, calibration, tests)
+            labelled = labelled_scores, train[1]
+            fits = {name: partial(learner.fit, *labelled) for name, learner in learners.items()}
     except Exception as error:
         return {name: [Answer(None, reason(error))] * len(tests) for name in learners}
     shared = perf_counter() - start
-    return {
-        name: _answers(partial(learner.fit_scorer, scorer), tests, shared)
-        for name, learner in learners.items()
-    }
-
-
-def answer_calibrated(
-    grid: ClassifierGrid,
-    quantifiers: Mapping[str, Quantifier],
-    choices: Mapping[str, Choice],
-    train: tuple[Any, NDArray[Any]],
-    tests: Sequence[tuple[ScoredPool, Samples]],
-) -> dict[str, list[Answer]]:
-    """Like `answer`, with Platt's calibration of the classifier.
-
-    It is fitted on the out-of-fold scores of the training items, as SLD does.
-    """
-    answers = {}
-    shared: dict[int, tuple[Scored, list[tuple[Scored, Samples]], float] | str] = {}
-    for name, quantifier in quantifiers.items():
-        setting = choices[name].setting
-        if setting is None:
-            answers[name] = [Answer(None, choices[name].failure)] * len(tests)
-            continue
-        learner = grid.quantifier(quantifier, setting)
-        if setting not in shared:
-            shared[setting] = _calibrated(learner, train, tests)
-        scores = shared[setting]
-        if isinstance(scores, str):
-            answers[name] = [Answer(None, scores)] * len(tests)
-        else:
-            labelled_scores, scored_tests, seconds = scores
-            fit = partial(learner.fit, labelled_scores, train[1])
-            answers[name] = _answers(fit, scored_tests, seconds)
-    return answers
+    return {name: _answers(fit, tests, shared) for name, fit in fits.items()}
 
 
 def _calibrated(
-    learner: Quantifier,
-    train: tuple[Any, NDArray[Any]],
-    tests: Sequence[tuple[ScoredPool, Samples]],
-) -> tuple[Scored, list[tuple[Scored, Samples]], float] | str:
-    """Calibrated scores of training items and of tests, and seconds; or a failure."""
-    start = perf_counter()
-    try:
-        scorer = _scorer(learner).fit(*train, out_of_fold=True)
-        classes, posteriors = scorer.classes_, scorer.posteriors_
-        calibrator = fit_calibrator("platt", posteriors, np.searchsorted(classes, train[1]))
-        scored_tests = [
-            (Scored(calibrator.transform(pool.posteriors(scorer)), classes), samples)
-            for pool, samples in tests
-        ]
-    except Exception as error:
-        return reason(error)
-    scored = Scored(calibrator.transform(posteriors), classes)
-    return scored, scored_tests, perf_counter() - start
+    scorer: Any, calibration: str, tests: Sequence[tuple[ScoredPool, Samples]]
+) -> tuple[Scored, list[tuple[Scored, Samples]]]:
+    """Calibrated scores of training items and of tests."""
+    calibrator = fit_calibrator(calibration, scorer.posteriors_, scorer.codes_)
+
+    def scored(posteriors: NDArray[np.float64]) -> Scored:
+        return Scored(calibrator.transform(posteriors), scorer.classes_)
+
+    return scored(scorer.posteriors_), [
+        (scored(pool.posteriors(scorer)), samples) for pool, samples in tests
+    ]
 
 
 def shares_classifier(quantifier: Quantifier) -> bool:

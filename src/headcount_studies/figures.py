@@ -117,6 +117,8 @@ def line_panels(
             )
         if log:
             ax.set_yscale("log", nonpositive="mask")
+        elif all((y >= 0).all() for curves in panels for _, y in curves.lines.values()):
+            ax.set_ylim(bottom=0)
         ax.set_title(panel.title, fontsize=_TEXT)
     _finish(figure, axes, across, labels)
     handles = [
@@ -134,7 +136,7 @@ def line_panels(
 def _draw_density(
     ax: Axes, density: tuple[NDArray[np.float64], NDArray[np.float64]] | None
 ) -> None:
-    """Draw the number of samples at each x on an axis of its own, behind the lines."""
+    """Draw the number of samples at each x behind the lines, in green as in the papers."""
     if density is None or len(density[0]) < 2:
         return
     behind = ax.twinx()
@@ -164,15 +166,9 @@ def values_by(
 
 
 def name_boxes(
-    panels: Sequence[Panel],
-    across: int,
-    labels: tuple[str, str],
-    *,
-    width: float = 8.0,
-    height: float = 1.8,
-    symmetric: bool = False,
+    panels: Sequence[Panel], across: int, labels: tuple[str, str], **options: Any
 ) -> Figure:
-    """Values of named series in panels of the same axes, one box for each series."""
+    """Values of named series in panels of the same axes, one box for each; see `box_panels`."""
     names = list(dict.fromkeys(name for panel in panels for name in panel.series))
     numbered = [
         Panel(
@@ -183,9 +179,7 @@ def name_boxes(
         )
         for panel in panels
     ]  # fmt: skip
-    figure = box_panels(
-        numbered, across, labels, width=width, height=height, symmetric=symmetric
-    )
+    figure = box_panels(numbered, across, labels, **options)
     for ax in figure.axes:
         ax.set_xticks(range(len(names)), names, rotation=90)
     return figure

@@ -1,4 +1,4 @@
-"""Tables of a study, with the decimals that their numbers need."""
+"""Report page of a study, with its tables and figures as files; page of a LeQua score."""
 
 from __future__ import annotations
 
@@ -307,11 +307,7 @@ def study_facts(
         "metrics": ", ".join(spec.metrics),
         "seed": str(spec.seed),
         "tasks": f"{status.done:,} of {status.tasks:,} done",
-        "runs": f"{status.runs:,}",
-        "time": duration(status.seconds),
     }
-    if status.runs_per_second is not None:
-        facts["runs per second"] = _rate(status.runs_per_second)
     started = [run for run, _ in runs]
     if started:
         facts["started"] = f"{_counted(len(started), 'time')}, first {_moment(started[0])}"

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from matplotlib.figure import Figure
 from scipy import stats
 
-from headcount import plots
 from headcount.errors import HeadcountError
 from headcount.evaluation.significance import compare
-from headcount_studies.engine.task import Section
-from headcount_studies.figures import figure_of
 
 BEST = "best"
 NOTE = "Bold is the best; † 0.001 < p < 0.05 and ‡ p >= 0.05 against it, no mark: p <= 0.001."
@@ -35,13 +31,6 @@ def marks_of(errors: pl.DataFrame, test: str) -> dict[str, str]:
     return {name: mark for name, mark in marks.items() if mark} | {compared.best: BEST}
 
 
-def failures(results: pl.DataFrame) -> list[Section]:
-    """Section on the methods that failed; none without failures."""
-    failed = results.filter(pl.col("failure").is_not_null())
-    reasons = failed.group_by("dataset", "method", "failure").len("samples").sort("dataset")
-    return [Section("Failures", "Methods without results.", reasons)] if failed.height else []
-
-
 def published_file(published: Path | None, name: str) -> Path | None:
     """File of published figures; None if it is not there."""
     path = None if published is None else published / name
@@ -57,6 +46,19 @@ def paired_errors(
         "method", index=list(sample), values=metric, aggregate_function="first"
     )
     return wide.select(*sample, *(method for method in methods if method in wide.columns))
+
+
+def by_method(
+    methods: Sequence[str], columns: Mapping[str, Mapping[str, float | None]]
+) -> pl.DataFrame:
+    """Table with a row per method, of numbers by method.
+
+    >>> by_method(["CC", "SLD"], {"all": {"SLD": 0.1}}).rows()
+    [('CC', None), ('SLD', 0.1)]
+    """
+    numbers = {name: [of.get(method) for method in methods] for name, of in columns.items()}
+    schema = {"method": pl.String} | dict.fromkeys(columns, pl.Float64)
+    return pl.DataFrame({"method": methods} | numbers, schema)
 
 
 def marked_means(
@@ -103,22 +105,6 @@ def with_mean(
     tested = marks_of(wide.select(everywhere), test)
     foot = {(table.height, name): mark for name, mark in tested.items()}
     return pl.concat([table, mean]), marks | foot
-
-
-def shift_figure(
-    results: pl.DataFrame, methods: Sequence[str], metric: str
-) -> Callable[[], Figure]:
-    """Function that draws errors by the distance of the mix from that of training."""
-
-    def draw() -> Figure:
-        frame = results.select("method", "shift", pl.col(metric).alias("error"))
-        order = pl.col("method").cast(pl.Enum(methods))
-        ax = plots.error_by_shift(
-            frame.sort(order, maintain_order=True), error=metric.upper(), width=8.0
-        )
-        return figure_of(ax)
-
-    return draw
 
 
 def rank_correlation(

@@ -114,20 +114,6 @@ def test_datasets_that_are_not_there_are_not_planned(folder):
     assert {task.dataset for task in experiment.plan(spec, folder)} == {"study"}
 
 
-def test_fewer_draws_for_a_method_that_says_so(folder):
-    spec = replace(
-        small("comparison-binary", "study"),
-        methods=(MethodSpec("QF", options={"draws": 1, "binned": True}), MethodSpec("CC")),
-    )
-    tasks = experiment.plan(spec, folder)
-    rows = pl.concat([experiment.run(spec, task, folder) for task in tasks])
-    assert dict(rows.group_by("method").agg(pl.col("draw").max()).iter_rows()) == {
-        "QF": 0,
-        "CC": 1,
-    }
-    assert len(rows) == sum(task.runs for task in tasks)
-
-
 def test_a_method_that_fails_is_recorded_and_the_others_go_on(folder):
     binned = {"binned": True}
     unusable = (
@@ -252,7 +238,7 @@ PROTOCOL = read_spec("comparison-binary").protocol
         ({"datasets": ("whine",)}, "did you mean 'wine'"),
         ({"metrics": ("tea",)}, "did you mean"),
         ({"protocol": PROTOCOL | {"log_base": 1}}, "log_base of .* above 1"),
-        ({"methods": (MethodSpec("CC", options={"drawz": 1}),)}, "did you mean 'draws'"),
+        ({"methods": (MethodSpec("CC", options={"bined": 1}),)}, "did you mean 'binned'"),
         ({"methods": (MethodSpec("nobody"),)}, "not a method"),
         ({"methods": (MethodSpec("DyS", parameters={"bin": 1}),)}, "did you mean 'bins'"),
     ],

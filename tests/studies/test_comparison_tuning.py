@@ -7,12 +7,17 @@ import polars as pl
 import pytest
 from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import PredefinedSplit, cross_val_predict, cross_val_score
+from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.svm import SVC
 
 from headcount.errors import HeadcountError
 from headcount_studies.comparison import experiment
-from headcount_studies.comparison.classifiers import FOLDS, TunedTrainer, stratified_folds
+from headcount_studies.comparison.classifiers import (
+    _LEARNERS,
+    FOLDS,
+    ScoreTrainer,
+    stratified_folds,
+)
 from headcount_studies.comparison.study import (
     Bench,
     Drawer,
@@ -72,9 +77,8 @@ def settings_of(kind):
 @pytest.mark.parametrize("kind", GRIDS)
 def test_the_setting_is_the_one_that_scikit_learn_finds_best(kind, K):
     X, y = blobs(K)
-    trainer = TunedTrainer(X, y, kind, GRIDS[kind], 0)
-    learner, _ = trainer._learner(X, y)
-    best = trainer.choose(learner, y)
+    trainer = ScoreTrainer(X, y, kind, GRIDS[kind], 0)
+    best = trainer.choose(_LEARNERS[kind](X, y, GRIDS[kind], 0))
     if kind == "RF":
         accuracies = {
             tuple(setting.items()): oracle(kind, setting)
@@ -84,7 +88,7 @@ def test_the_setting_is_the_one_that_scikit_learn_finds_best(kind, K):
             for setting in settings_of(kind)
         }
     else:
-        split = PredefinedSplit(stratified_folds(y, 5))
+        split = stratified_folds(y, 5)
         accuracies = {}
         for setting in settings_of(kind):
             correct = cross_val_predict(oracle(kind, setting), X, y, cv=split) == y
@@ -102,9 +106,9 @@ def test_scores_are_of_items_that_were_not_trained_on(kind, K):
     one = {name: values[-1:] for name, values in GRIDS[kind]["grid"].items()}
     setting = {name: values[0] for name, values in one.items()}
     rows = np.arange(160)
-    scores = TunedTrainer(X, y, kind, GRIDS[kind] | {"grid": one}, 0).score(rows, None)
+    scores = ScoreTrainer(X, y, kind, GRIDS[kind] | {"grid": one}, 0).score(rows, None)
     model = oracle(kind, setting).fit(X[rows], y[rows])
-    folds = PredefinedSplit(stratified_folds(y[rows], FOLDS))
+    folds = stratified_folds(y[rows], FOLDS)
     if kind == "LR":
         expected = cross_val_predict(model, X[rows], y[rows], cv=folds, method="predict_proba")
         np.testing.assert_allclose(scores.training, expected, atol=1e-3)
@@ -126,8 +130,8 @@ def test_scores_are_of_items_that_were_not_trained_on(kind, K):
 
 def test_one_class_against_the_others_is_tuned_by_itself():
     X, y = blobs(3)
-    trainer = TunedTrainer(X, y, "LR", GRIDS["LR"], 0)
-    alone = TunedTrainer(X, (y == 2).astype(np.int64), "LR", GRIDS["LR"], 0)
+    trainer = ScoreTrainer(X, y, "LR", GRIDS["LR"], 0)
+    alone = ScoreTrainer(X, (y == 2).astype(np.int64), "LR", GRIDS["LR"], 0)
     rows = np.arange(100)
     against, binary = trainer.score(rows, 2), alone.score(rows, None)
     np.testing.assert_array_equal(against.pool, binary.pool)
@@ -138,7 +142,7 @@ def test_a_class_of_a_single_item_is_scored_in_sample():
     X, y = blobs()
     rows = np.concatenate([np.flatnonzero(y == 0)[:30], np.flatnonzero(y == 1)[:1]])
     for kind, grid in GRIDS.items():
-        scores = TunedTrainer(X, y, kind, grid, 0).score(rows, None)
+        scores = ScoreTrainer(X, y, kind, grid, 0).score(rows, None)
         assert scores.training.shape == (31, 2)
         assert np.isfinite(scores.pool).all()
 
@@ -148,12 +152,12 @@ def test_methods_of_one_classifier_share_its_training(monkeypatch):
     data = Dataset("made-up", X, y, ("a", "b", "c", "d"), np.zeros(4, np.bool_))
     bench = Bench(data, Drawer(y, [[0.5, 0.5]], [[0.3, 0.7], [0.8, 0.2]], 0, "made-up"))
     calls = []
-    score = TunedTrainer.score
+    score = ScoreTrainer.score
     monkeypatch.setattr(
-        TunedTrainer, "score", lambda self, *given: calls.append(given) or score(self, *given)
+        ScoreTrainer, "score", lambda self, *given: calls.append(given) or score(self, *given)
     )
     methods = [MethodSpec("CC-RF", "CC"), MethodSpec("AC-RF", "ACC")]
-    trainer = TunedTrainer(X, y, "RF", GRIDS["RF"], 0)
+    trainer = ScoreTrainer(X, y, "RF", GRIDS["RF"], 0)
     answers = list(by_scores(bench, [Trial(0.3, 0, 0)], methods, trainer=trainer))
     assert len(calls) == 1
     shares = answers[0].estimates["CC-RF"].shares

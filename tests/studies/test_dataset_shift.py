@@ -258,6 +258,15 @@ def test_claims_hold_or_not(spec: Spec) -> None:
     }
 
 
+def test_claims_about_methods_that_were_not_run_are_left_out(spec: Spec) -> None:
+    up, flat = [0.1, 0.2, 0.3], [0.1, 0.1, 0.1]
+    shares = {"prior": {"CC": up, "ACC": flat}, "pure": {"CC": up}}
+    local = {"local": {"CC": flat}, "local-control": {"CC": up}}
+    table = experiment.sections(spec, shaped(shares | local), None)[1].table
+    assert table is not None
+    assert table["claim"].to_list() == ["CC and PCC helped by local covariate shift"]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -159,7 +159,6 @@ def test_report(spec, folder, tmp_path):
         "T3: errors by jaggedness",
         "T3: compared with the published results",
         "T3: selected settings",
-        "Failures",
     ]
     assert found[0].table.columns == ["method", "RAE", "sd of RAE", "AE", "sd of AE"]
     assert "best" in found[0].marks.values()

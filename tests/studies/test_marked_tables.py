@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from headcount_studies.figures import line_panels, mean_curves
 from headcount_studies.tables import marked_means, paired_errors, rank_correlation
 
 
@@ -52,3 +53,11 @@ def test_ranks_need_three_methods_that_differ() -> None:
     assert rank_correlation({"a": 0.3, "b": 0.2}, theirs) is None
     assert rank_correlation({"a": 0.3, "b": 0.2, "c": None}, theirs) is None
     assert rank_correlation({"a": 0.3, "b": 0.3, "c": 0.3}, theirs) is None
+
+
+def test_lines_of_errors_start_at_zero_and_signed_ones_do_not():
+    rows = pl.DataFrame({"method": ["CC"] * 3, "shift": [0.0, 0.1, 0.9], "ae": [1.0, 3.0, 5.0]})
+    for sign, starts_at_zero in ((1, True), (-1, False)):
+        signed = rows.with_columns(pl.col("ae") * sign)
+        figure = line_panels([mean_curves(signed, "", "method", "shift", "ae")], 1, ("x", "y"))
+        assert (figure.axes[0].get_ylim()[0] == 0) == starts_at_zero

@@ -215,6 +215,13 @@ def test_sections(spec, results, tmp_path):
     assert not any("Compared" in s.title for s in experiment.sections(spec, results, None))
 
 
+def test_a_report_without_quacc_has_no_sections_about_it(spec, results):
+    naive = results.filter(pl.col("method") == "Naive")
+    titles = {section.title for section in experiment.sections(spec, naive, None)}
+    assert "Errors" in titles
+    assert not titles & {"Error reduction", "Selected settings"}
+
+
 def test_reversals_within_what_was_one_group():
     theirs = {"Naive": 0.15, "LEAP": 0.0291, "QuAcc(SLD)": 0.0259, "QuAcc(KDEy)": 0.0292}
     ours = {"Naive": 0.16, "LEAP": 0.030, "QuAcc(SLD)": 0.037, "QuAcc(KDEy)": 0.032}

@@ -1,86 +1,49 @@
-"""Logistic regression with its cross-fitting, and classifiers tuned on each training set.
+"""Classifiers with a grid, and scores of training items by models that have not seen them.
 
-Of the settings of a tuned classifier the one with the highest accuracy is chosen, of equal ones
-the first of the grid. Accuracy, and the scores of the training items, are those of items that a
+Of the settings of a classifier the one with the highest accuracy is chosen, of equal ones the
+first of the grid. Accuracy, and the scores of the training items, are those of items that a
 classifier has not seen: of stratified folds, or, for random forests, out of bag.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import product
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.base import clone
 from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.svm import SVC
 
 from headcount._support.parameters import check_count, check_grid
 from headcount.errors import HeadcountError
-from headcount.scores.logistic import cross_fit as cross_fit_logistic
-from headcount_studies.engine.spec import check_keys
+from headcount.scores.scorer import Scorer
+from headcount_studies.engine.spec import check_keys, check_settings
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-_MAX_ITER = 1000
-
-
-@dataclass(frozen=True, eq=False)
-class CrossFit:
-    """Logistic regression, and out-of-fold posteriors of its training set."""
-
-    model: LogisticRegression
-    posteriors: Floats
-
-
-def stratified_folds(codes: Codes, most: int) -> Codes:
-    """The fold of each item: stratified, in the order of the items, not shuffled.
-
-    As many folds as the smallest class has items, and `most` at the most; a single fold if
-    that is fewer than two.
-
-    >>> import numpy as np
-    >>> stratified_folds(np.array([0, 0, 0, 0, 1, 1]), 10)
-    array([0, 0, 1, 1, 0, 1])
-    """
-    n_folds, folds = min(most, int(np.bincount(codes).min())), np.zeros(len(codes), np.int64)
-    if n_folds >= 2:
-        for fold, (_, held) in enumerate(StratifiedKFold(n_folds).split(codes, codes)):
-            folds[held] = fold
-    return folds
-
-
-def cross_fit(X: Floats, codes: Codes, folds: Codes, *, C: float = 1.0) -> CrossFit:
-    """Fit logistic regression on all items, and on all but each fold."""
-    classifier = LogisticRegression(C=C, max_iter=_MAX_ITER)
-    held = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
-    seen = [np.flatnonzero(folds != fold) for fold in range(len(held))] if held[1:] else []
-    models = [
-        clone(classifier).fit(X[rows], codes[rows]) if model is None else model
-        for model, rows in zip(
-            cross_fit_logistic(classifier, X, np.unique(codes), codes, seen),
-            [np.arange(len(codes)), *seen],
-            strict=True,
-        )
-    ]
-    posteriors = np.empty((len(codes), len(models[0].classes_)))
-    for model, rows in zip(models[1:] or models, held, strict=True):
-        posteriors[rows] = model.predict_proba(X[rows])
-    return CrossFit(models[0], posteriors)
-
-
 FOLDS = 10
 """Folds of the scores of training items."""
 
+_MAX_ITER = 1000
 _ALMOST = 1e-9  # settings within this accuracy are equal
+
+
+def stratified_folds(codes: Codes, most: int) -> StratifiedKFold | None:
+    """Stratified folds in the order of the items, not shuffled.
+
+    As many as the smallest class has items, and `most` at the most; None if that is fewer than
+    two.
+    """
+    n_folds = min(most, int(np.bincount(codes).min()))
+    return StratifiedKFold(n_folds) if n_folds >= 2 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,84 +55,92 @@ class ClassifierScores:
     codes: Codes
 
 
-class Learner(Protocol):
-    """A classifier with a grid, for one labelled table."""
-
-    def accuracy(self, folds: Codes, setting: Mapping[str, Any]) -> float:
-        """Share of the items that are classified correctly, unseen."""
-
-    def scores(self, folds: Codes, setting: Mapping[str, Any], pool: Floats) -> Any:
-        """Scores of the items, unseen, and of a pool."""
-
-
 @dataclass(eq=False)
-class _Logistic:
-    """Logistic regression."""
+class _Learner:
+    """A classifier with a grid, for one labelled table; its scores are predicted classes."""
 
     X: Floats
     codes: Codes
+    options: Mapping[str, Any]
     seed: int
 
-    def accuracy(self, folds: Codes, setting: Mapping[str, Any]) -> float:
-        posteriors = cross_fit(self.X, self.codes, folds, C=setting["C"]).posteriors
-        return float((posteriors.argmax(axis=1) == self.codes).mean())
+    GRID: ClassVar[tuple[str, ...]]
+    FIXED: ClassVar[tuple[str, ...]] = ()
 
-    def scores(
-        self, folds: Codes, setting: Mapping[str, Any], pool: Floats
-    ) -> tuple[Floats, Floats]:
-        fitted = cross_fit(self.X, self.codes, folds, C=setting["C"])
-        return fitted.posteriors, fitted.model.predict_proba(pool)
-
-
-@dataclass(eq=False)
-class _Folded:
-    """A classifier of scikit-learn: trained on all items but a fold, for each fold."""
-
-    X: Floats
-    codes: Codes
-    seed: int
+    def settings(self) -> list[dict[str, Any]]:
+        """Settings of the grid, the first parameter changing least often."""
+        values = product(*(self.options["grid"][name] for name in self.GRID))
+        return [dict(zip(self.GRID, setting, strict=True)) for setting in values]
 
     def make(self, setting: Mapping[str, Any]) -> Any:
+        """Unfitted classifier in a setting."""
         raise NotImplementedError
 
-    def answers(self, model: Any, X: Floats) -> Floats:
-        """Predicted classes as indicators."""
-        return np.eye(int(self.codes.max()) + 1)[model.predict(X)]
+    def accuracy(self, setting: Mapping[str, Any], n_folds: int) -> float:
+        """Share of the items that are classified correctly, unseen."""
+        return float((self.unseen(setting, n_folds).argmax(axis=1) == self.codes).mean())
 
-    def accuracy(self, folds: Codes, setting: Mapping[str, Any]) -> float:
-        unseen = self._unseen(folds, setting)
-        return float((unseen.argmax(axis=1) == self.codes).mean())
-
-    def scores(
-        self, folds: Codes, setting: Mapping[str, Any], pool: Floats
-    ) -> tuple[Floats, Floats]:
+    def scores(self, setting: Mapping[str, Any], pool: Floats) -> tuple[Floats, Floats]:
+        """Scores of the items, unseen, and of a pool."""
         model = self.make(setting).fit(self.X, self.codes)
-        return self._unseen(folds, setting), self.answers(model, pool)
+        return self.unseen(setting, FOLDS), self.table(model.predict(pool))
 
-    def _unseen(self, folds: Codes, setting: Mapping[str, Any]) -> Floats:
-        answers = np.empty((len(self.codes), int(self.codes.max()) + 1))
-        for fold in np.unique(folds):
-            held = folds == fold
-            seen = held if held.all() else ~held
-            model = self.make(setting).fit(self.X[seen], self.codes[seen])
-            answers[held] = self.answers(model, self.X[held])
-        return answers
+    def unseen(self, setting: Mapping[str, Any], n_folds: int) -> Floats:
+        """Scores of the items, each by a model of the other folds."""
+        return self.table(self.by_folds(self.make(setting), self.X, n_folds))
+
+    def by_folds(self, model: Any, X: Floats, n_folds: int, method: str = "predict") -> Any:
+        """Predictions of items, unseen; seen ones if there are no folds."""
+        folds = stratified_folds(self.codes, n_folds)
+        if folds is None:
+            return getattr(model.fit(X, self.codes), method)(X)
+        return cross_val_predict(model, X, self.codes, cv=folds, method=method)
+
+    def table(self, predicted: Any) -> Floats:
+        """Predicted classes as indicators."""
+        return np.eye(int(self.codes.max()) + 1)[predicted]
 
 
-@dataclass(eq=False)
-class _Boosted(_Folded):
+class _Logistic(_Learner):
+    """Logistic regression, whose scores are posteriors."""
+
+    GRID = ("C",)
+
+    def make(self, setting: Mapping[str, Any]) -> LogisticRegression:
+        return LogisticRegression(max_iter=_MAX_ITER, **setting)
+
+    def scores(self, setting: Mapping[str, Any], pool: Floats) -> tuple[Floats, Floats]:
+        scorer, unseen = self._fitted(setting, FOLDS)
+        return unseen, scorer.posteriors(pool)
+
+    def unseen(self, setting: Mapping[str, Any], n_folds: int) -> Floats:
+        return self._fitted(setting, n_folds)[1]
+
+    def _fitted(self, setting: Mapping[str, Any], n_folds: int) -> tuple[Scorer, Floats]:
+        folds = stratified_folds(self.codes, n_folds)
+        scorer = Scorer(self.make(setting), cv=folds, fold_scoring=False)
+        scorer.fit(self.X, self.codes, out_of_fold=folds is not None)
+        return scorer, scorer.posteriors(self.X) if folds is None else scorer.posteriors_
+
+
+class _Boosted(_Learner):
     """AdaBoost of stumps."""
 
+    GRID, FIXED = ("learning_rate",), ("n_estimators",)
+
     def make(self, setting: Mapping[str, Any]) -> AdaBoostClassifier:
-        return AdaBoostClassifier(random_state=self.seed, **setting)
+        n_estimators = self.options.get("n_estimators", 50)
+        return AdaBoostClassifier(n_estimators=n_estimators, random_state=self.seed, **setting)
 
 
 @dataclass(eq=False)
-class _Kernel(_Folded):
+class _Kernel(_Learner):
     """SVM with a Gaussian kernel; for two classes the scores give its decision values.
 
     The distances between the items are measured once for all settings.
     """
+
+    GRID = ("gamma", "C")
 
     def __post_init__(self) -> None:
         self.distances = euclidean_distances(self.X, squared=True)
@@ -178,129 +149,101 @@ class _Kernel(_Folded):
     def make(self, setting: Mapping[str, Any]) -> SVC:
         return SVC(kernel="rbf", random_state=self.seed, **setting)
 
-    def answers(self, model: Any, X: Floats) -> Floats:
-        if len(model.classes_) > 2:
-            return super().answers(model, X)
-        decisions = model.decision_function(X)
-        return np.column_stack([expit(-decisions), expit(decisions)])
-
-    def accuracy(self, folds: Codes, setting: Mapping[str, Any]) -> float:
+    def accuracy(self, setting: Mapping[str, Any], n_folds: int) -> float:
         gamma = setting["gamma"]
         if self.kernel[0] != gamma:
             self.kernel = gamma, np.exp(-gamma * self.distances)
-        kernel, correct = self.kernel[1], 0
-        for fold in np.unique(folds):
-            held = folds == fold
-            seen = np.flatnonzero(held if held.all() else ~held)
-            model = SVC(C=setting["C"], kernel="precomputed", random_state=self.seed)
-            model.fit(kernel[np.ix_(seen, seen)], self.codes[seen])
-            rows = np.flatnonzero(held)
-            correct += int(
-                (model.predict(kernel[np.ix_(rows, seen)]) == self.codes[rows]).sum()
-            )
-        return correct / len(self.codes)
+        model = SVC(C=setting["C"], kernel="precomputed", random_state=self.seed)
+        return float((self.by_folds(model, self.kernel[1], n_folds) == self.codes).mean())
+
+    def scores(self, setting: Mapping[str, Any], pool: Floats) -> tuple[Floats, Floats]:
+        if self.codes.max() > 1:
+            return super().scores(setting, pool)
+        model, method = self.make(setting), "decision_function"
+        values = self.by_folds(model, self.X, FOLDS, method)
+        pooled = model.fit(self.X, self.codes).decision_function(pool)
+        unseen, scores = (np.column_stack([expit(-v), expit(v)]) for v in (values, pooled))
+        return unseen, scores
 
 
-@dataclass(eq=False)
-class _Forest(_Folded):
+class _Forest(_Learner):
     """Random forest; unseen items are those out of bag, so no folds are needed."""
 
-    search_trees: int = 100
+    GRID, FIXED = ("max_features", "min_samples_split"), ("n_estimators", "search_trees")
 
-    def make(self, setting: Mapping[str, Any]) -> RandomForestClassifier:
-        features = min(setting["max_features"], self.X.shape[1])
+    def settings(self) -> list[dict[str, Any]]:
+        """Settings without those of more features than there are, which make no difference."""
+        most = self.X.shape[1]
+        capped = [
+            {**s, "max_features": min(s["max_features"], most)} for s in super().settings()
+        ]
+        return [setting for i, setting in enumerate(capped) if setting not in capped[:i]]
+
+    def make(self, setting: Mapping[str, Any], trees: str = "n_estimators") -> Any:
+        n_trees = self.options.get(trees, 100)
         return RandomForestClassifier(
-            **{**setting, "max_features": features}, oob_score=True, random_state=self.seed
+            n_trees, oob_score=True, random_state=self.seed, **setting
         )
 
-    def accuracy(self, folds: Codes, setting: Mapping[str, Any]) -> float:
-        smaller = {**setting, "n_estimators": self.search_trees}
-        return float(self.make(smaller).fit(self.X, self.codes).oob_score_)
+    def accuracy(self, setting: Mapping[str, Any], n_folds: int) -> float:
+        forest = self.make(setting, "search_trees").fit(self.X, self.codes)
+        return float(forest.oob_score_)
 
-    def scores(
-        self, folds: Codes, setting: Mapping[str, Any], pool: Floats
-    ) -> tuple[Floats, Floats]:
+    def scores(self, setting: Mapping[str, Any], pool: Floats) -> tuple[Floats, Floats]:
         model = self.make(setting).fit(self.X, self.codes)
-        indicators = np.eye(int(self.codes.max()) + 1)
         unseen = np.nan_to_num(model.oob_decision_function_).argmax(axis=1)
-        return indicators[unseen], self.answers(model, pool)
+        return self.table(unseen), self.table(model.predict(pool))
 
 
-_LEARNERS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    "LR": (_Logistic, ("C",)),
-    "SV": (_Kernel, ("gamma", "C")),
-    "RF": (_Forest, ("max_features", "min_samples_split")),
-    "AB": (_Boosted, ("learning_rate",)),
+_LEARNERS: Mapping[str, type[_Learner]] = {
+    "LR": _Logistic,
+    "SV": _Kernel,
+    "RF": _Forest,
+    "AB": _Boosted,
 }
 CLASSIFIERS = tuple(_LEARNERS)
 """Logistic regression, SVM with a Gaussian kernel, random forest and AdaBoost."""
-
-_FIXED = {"LR": (), "SV": (), "RF": ("n_estimators", "search_trees"), "AB": ("n_estimators",)}
 
 
 def check_tuning(where: str, kind: str, table: Any) -> None:
     """Refuse, in one sentence, a grid that cannot be used."""
     if not isinstance(table, dict):
         raise HeadcountError(f"{where} is {table!r}; it must be a table with a grid.")
-    check_keys(where, table, ("grid", "folds", *_FIXED[kind]))
-    for name in ("folds", *_FIXED[kind]):
+    learner, grid = _LEARNERS[kind], table.get("grid")
+    check_keys(where, table, ("grid", "folds", *learner.FIXED))
+    for name in ("folds", *learner.FIXED):
         check_count(f"{name} of {where}", table.get(name, 2), least=2)
-    grid, names = table.get("grid"), _LEARNERS[kind][1]
     check_grid(grid)
     assert isinstance(grid, dict)
-    check_keys(f"grid of {where}", grid, names)
-    for name in names:
-        if name not in grid:
-            raise HeadcountError(f"grid of {where} has no {name!r}: add its values.")
+    check_settings(f"grid of {where}", grid, learner.GRID)
 
 
 @dataclass(frozen=True, eq=False)
-class TunedTrainer:
-    """Trains a classifier with a grid on one training set after the other."""
+class ScoreTrainer:
+    """Trains a classifier, in the best setting of a grid, on one training set after another."""
 
     X: Floats
     y: Codes
-    kind: str
-    settings: Mapping[str, Any]
-    seed: int
+    kind: str = "LR"
+    options: Mapping[str, Any] = field(default_factory=lambda: {"grid": {"C": [1.0]}})
+    seed: int = 0
 
     def score(self, rows: Codes, against_rest: int | None) -> ClassifierScores:
         """Scores of all classes, or of one class against the others."""
         y = self.y[rows]
         codes = y if against_rest is None else (y == against_rest).astype(np.int64)
-        learner, fixed = self._learner(self.X[rows], codes)
-        best = self.choose(learner, codes)
-        training, pool = learner.scores(
-            stratified_folds(codes, FOLDS), {**fixed, **best}, self.X
-        )
+        learner = _LEARNERS[self.kind](self.X[rows], codes, self.options, self.seed)
+        training, pool = learner.scores(self.choose(learner), self.X)
         return ClassifierScores(training, pool, codes)
 
-    def choose(self, learner: Learner, codes: Codes) -> dict[str, Any]:
+    def choose(self, learner: _Learner) -> dict[str, Any]:
         """The setting of the grid with the highest accuracy on unseen items."""
-        folds = stratified_folds(codes, self.settings.get("folds", 5))
-        grid, names = self.settings["grid"], _LEARNERS[self.kind][1]
-        most, best = -1.0, {}
-        for values in product(*(self._distinct(name, grid[name]) for name in names)):
-            setting = dict(zip(names, values, strict=True))
-            accuracy = learner.accuracy(folds, {**self._fixed, **setting})
+        settings, n_folds = learner.settings(), self.options.get("folds", 5)
+        if len(settings) == 1:
+            return settings[0]
+        most, best = -1.0, settings[0]
+        for setting in settings:
+            accuracy = learner.accuracy(setting, n_folds)
             if accuracy > most + _ALMOST:
                 most, best = accuracy, setting
         return best
-
-    def _learner(self, X: Floats, codes: Codes) -> tuple[Any, dict[str, Any]]:
-        make = _LEARNERS[self.kind][0]
-        options = {
-            name: self.settings[name] for name in ("search_trees",) if name in self.settings
-        }
-        return make(X, codes, self.seed, **options), self._fixed
-
-    @property
-    def _fixed(self) -> dict[str, Any]:
-        trees = self.settings.get("n_estimators")
-        return {} if trees is None else {"n_estimators": trees}
-
-    def _distinct(self, name: str, values: list[Any]) -> list[Any]:
-        """Values of a parameter; more features than there are make no difference."""
-        if name != "max_features":
-            return values
-        return list(dict.fromkeys(min(value, self.X.shape[1]) for value in values))

@@ -86,6 +86,12 @@ CLAIMS = {
 }
 """Claims by number of classes and metric."""
 
+TUNING = {
+    "binary": (("CC", "PCC", "CDE", "GAC"), ("MS", "DyS", "TSX", "FM", "TSMax")),
+    "multiclass": (("EM", "PAC", "GPAC", "FM", "CDE", "CC", "PCC"), ()),
+}
+"""Methods that tuned classifiers make better, and worse, by the paper."""
+
 
 def check_claim(claim: Claim, ranks: Mapping[str, float]) -> pl.DataFrame:
     """Compare the places of methods with a claim.
@@ -268,25 +274,6 @@ def _range(low: float | None, high: float | None) -> str:
     if low is None:
         return f"below {high:g}"
     return f"{low:g} and more" if high is None else f"{low:g} to {high:g}"
-
-
-def group_means(
-    methods: Sequence[str], groups: Mapping[str, pl.DataFrame], metric: str
-) -> pl.DataFrame:
-    """Mean errors by method and group."""
-    table = pl.DataFrame({"method": methods})
-    for name, rows in groups.items():
-        # Every dataset has the same weight, as in the table of all results.
-        means = (
-            rows.lazy()
-            .group_by("method", "dataset")
-            .agg(pl.col(metric).fill_nan(None).mean())
-            .group_by("method")
-            .agg(pl.col(metric).mean().alias(name))
-            .collect()
-        )
-        table = table.join(means, on="method", how="left", maintain_order="left")
-    return table
 
 
 _WIDTH = 8.0  # inches of what takes the whole width of a page

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -12,13 +12,13 @@ from headcount_studies.comparison import figures
 from headcount_studies.comparison.figures import (
     CLAIMS,
     LITTLE_TRAINING,
+    TUNING,
     Claim,
     Means,
     MetricView,
     best_marks,
     check_claim,
     errors_of,
-    group_means,
     mean_errors,
     partial_among,
     shift_groups,
@@ -30,6 +30,7 @@ from headcount_studies.tables import (
     FLAGGED,
     PublishedAgreement,
     agreement,
+    by_method,
     plain_name,
     published_file,
     read_published,
@@ -51,7 +52,7 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
         tables += [*_by_shift(view), *_little_training(view)]
         if not spec.selection:  # claims and figures of the paper are about untuned classifiers
             tables += _compared(view, published)
-    return [*tables, _datasets(spec, results), _distributions(spec), _runs(spec, results)]
+    return [*tables, _datasets(spec, results), _distributions(spec)]
 
 
 def _datasets(spec: Spec, results: pl.DataFrame) -> Section:
@@ -174,37 +175,46 @@ def _tuning(view: MetricView) -> Iterator[Section]:
     for name, error in view.means.overall.items():
         method, column = base[name]
         rows.setdefault(method, dict.fromkeys(columns))[column] = error
-    tuned = {
-        method: row
+    tuned = [
+        {"method": method, **row}
         for method, row in rows.items()
         if any(row[column] is not None for column in columns if column != _UNTUNED)
-    }
-    table = pl.DataFrame(
-        [{"method": method, **row} for method, row in tuned.items()], infer_schema_length=None
-    )
-    both = table.drop_nulls([name for name in (_UNTUNED, _REGRESSION) if name in columns])
-    sentence = ""
-    if {_UNTUNED, _REGRESSION} <= set(columns):
-        lower = (both[_REGRESSION] < both[_UNTUNED]).sum()
-        sentence = (
-            " Tuned logistic regression has a lower error than the default for "
-            f"{lower} of {len(both)} methods."
-        )
+    ]
+    table = pl.DataFrame(tuned, infer_schema_length=None)
     yield Section(
         f"{view.heading} by classifier",
         "Mean over the datasets of the mean errors, with default logistic regression (untuned) "
         "and with classifiers whose parameters are chosen on each training set; the lowest of "
-        f"each row in bold.{sentence}",
+        f"each row in bold.{_tuning_text(view, table)}",
         table,
         marks=best_marks(table, table.columns[1:], axis=1),
     )
+
+
+def _tuning_text(view: MetricView, table: pl.DataFrame) -> str:
+    """Effect of tuning logistic regression, beside what the paper says of it."""
+    if not {_UNTUNED, _REGRESSION} <= set(table.columns):
+        return ""
+    pairs = table.drop_nulls([_UNTUNED, _REGRESSION])
+    is_lower = dict(zip(pairs["method"], pairs[_REGRESSION] < pairs[_UNTUNED], strict=True))
+    text = (
+        " Tuned logistic regression has a lower error than the default for "
+        f"{sum(is_lower.values())} of {len(is_lower)} methods."
+    )
+    better, worse = (
+        [name for name in ends if name in is_lower] for ends in TUNING[view.classes]
+    )
+    same = [is_lower[name] == (name in better) for name in (*better, *worse)]
+    finding = f"{', '.join(better)} better" + f" and {', '.join(worse)} worse" * bool(worse)
+    return f"{text} The paper finds {finding}: here too for {sum(same)} of these {len(same)}."
 
 
 def _by_shift(view: MetricView) -> Iterator[Section]:
     groups = shift_groups(view.results, view.classes)
     if len(groups) < 2:
         return
-    table = group_means(view.means.methods, groups, view.metric)
+    means = {name: mean_errors(view.spec, rows, view.metric) for name, rows in groups.items()}
+    table = by_method(view.means.methods, {name: of.overall for name, of in means.items()})
 
     def figure() -> Figure:
         errors = {
@@ -220,9 +230,8 @@ def _by_shift(view: MetricView) -> Iterator[Section]:
         figure,
         best_marks(table, table.columns[1:], axis=0),
     )
-    for name, rows in groups.items():
-        means = mean_errors(view.spec, rows, view.metric)
-        yield from _ranks(means, f"Ranks by {view.title}, {name}")
+    for name, of_group in means.items():
+        yield from _ranks(of_group, f"Ranks by {view.title}, {name}")
 
 
 def _little_training(view: MetricView) -> Iterator[Section]:
@@ -230,22 +239,13 @@ def _little_training(view: MetricView) -> Iterator[Section]:
     if little.is_empty() or len(little) == len(view.results):
         return
     means = mean_errors(view.spec, little, view.metric)
-    columns: dict[str, dict[str, float | None]] = {
-        "all": dict(view.means.overall),
-        "10% for training": dict(means.overall),
+    columns: dict[str, Mapping[str, float | None]] = {
+        "all": view.means.overall,
+        "10% for training": means.overall,
     }
     if means.ranks and view.means.ranks:
-        columns |= {
-            "mean rank, all": dict(view.means.ranks),
-            "mean rank, 10%": dict(means.ranks),
-        }
-    table = pl.DataFrame(
-        {"method": means.methods}
-        | {
-            name: [column.get(method) for method in means.methods]
-            for name, column in columns.items()
-        }
-    )
+        columns |= {"mean rank, all": view.means.ranks, "mean rank, 10%": means.ranks}
+    table = by_method(means.methods, columns)
     yield Section(
         f"{view.heading} with little training data",
         "Runs in which 10% of the items were for training and 90% for the test, compared with "
@@ -373,31 +373,3 @@ def _conclusions_text(view: MetricView, claim: Claim, checked: pl.DataFrame) -> 
         f"Of {len(front) * len(behind)} pairs of a method claimed in front and one claimed "
         f"behind, {right} are in that order."
     )
-
-
-def _runs(spec: Spec, results: pl.DataFrame) -> Section:
-    counts = (
-        results.lazy()
-        .group_by("method")
-        .agg(
-            pl.col("dataset").n_unique().alias("datasets"),
-            pl.len().cast(pl.Int64).alias("runs"),
-            pl.col("failure").count().cast(pl.Int64).alias("failed"),
-        )
-        .collect()
-    )
-    order = pl.DataFrame({"method": [method.name for method in spec.methods]})
-    table = order.join(counts, on="method", how="left", maintain_order="left")
-    table = table.with_columns(pl.col("datasets", "runs", "failed").fill_null(0))
-    text = "A run is a method on a sample."
-    usual = spec.protocol["draws"]
-    fewer = [
-        f"{method.name} ({method.options['draws']})"
-        for method in spec.methods
-        if method.options.get("draws", usual) < usual
-    ]
-    if fewer:
-        text += (
-            f"\n\nFewer than {usual} draws of every setting were used by {', '.join(fewer)}."
-        )
-    return Section("Runs and failures by method", text, table)

@@ -45,12 +45,9 @@ from headcount.quantifiers.registry import method as find_method
 from headcount.samples.samples import Samples
 from headcount_studies.comparison.classifiers import (
     CLASSIFIERS,
-    FOLDS,
     ClassifierScores,
-    TunedTrainer,
+    ScoreTrainer,
     check_tuning,
-    cross_fit,
-    stratified_folds,
 )
 from headcount_studies.comparison.training_pool import TrainingPool
 from headcount_studies.data.tables import (
@@ -70,7 +67,7 @@ from headcount_studies.engine.spec import (
     reason,
 )
 from headcount_studies.engine.store import share_columns
-from headcount_studies.engine.task import Task, task_seed
+from headcount_studies.engine.task import Shared, Task, task_seed
 
 # Methods of a group share computations.
 TUNED = "tuned-"
@@ -92,9 +89,7 @@ _OF_BINNED: dict[type[Quantifier], str] = {
 _OF_NUMBERS: dict[type[Quantifier], str] = {ED: "energy", QF: "forest", QFAC: "forest"}
 _TASKS = ("binary", "multiclass")
 _PROTOCOL = ("task", "splits", "draws", "train", "test")
-_OPTIONS = (
-    "draws", "binned", "decimals", "one_vs_rest", "predictions", "decisions", "classifier",
-)  # fmt: skip
+_OPTIONS = ("binned", "decimals", "one_vs_rest", "predictions", "decisions", "classifier")
 
 
 def check(spec: Spec) -> None:
@@ -139,11 +134,6 @@ def group_of(method: MethodSpec) -> str:
     return (_OF_BINNED if method.options.get("binned") else _OF_NUMBERS).get(kind, "learners")
 
 
-def n_draws(spec: Spec, method: MethodSpec) -> int:
-    """Number of draws that a method is run on."""
-    return min(method.options.get("draws", spec.protocol["draws"]), spec.protocol["draws"])
-
-
 def distributions(protocol: dict[str, Any], part: str, n_classes: int) -> list[list[float]]:
     """Training or test distributions of the protocol, for a number of classes."""
     named = protocol[part].get(str(n_classes))
@@ -165,7 +155,8 @@ def plan(spec: Spec, data: Path) -> list[Task]:
 def _tasks(spec: Spec, dataset: str) -> list[Task]:
     """Tasks of a dataset, without reading it."""
     n_classes = rule_of(dataset, spec.protocol["task"]).n_classes
-    splits, protocol = spec.protocol["splits"], spec.protocol
+    protocol = spec.protocol
+    splits, draws = protocol["splits"], protocol["draws"]
     trains, tests = (distributions(protocol, part, n_classes) for part in ("train", "test"))
     cells = [([split], [train]) for split in splits for train in range(len(trains))]
     tasks = []
@@ -176,14 +167,13 @@ def _tasks(spec: Spec, dataset: str) -> list[Task]:
         undivided = group in _WHOLE
         for split, train in [(list(splits), list(range(len(trains))))] if undivided else cells:
             name = "all" if undivided else f"{split[0]:g}-{train[0]}"
-            draws = [n_draws(spec, method) for method in methods]
             tasks.append(
                 Task(
                     f"{dataset}.{group}.{name}",
                     dataset,
                     {"group": group, "splits": split, "trains": train},
-                    cost=_seconds(group, SIZES[dataset], split, max(draws)),
-                    runs=sum(draws) * len(split) * len(train) * len(tests),
+                    cost=_seconds(group, SIZES[dataset], split, draws),
+                    runs=len(methods) * draws * len(split) * len(train) * len(tests),
                 )
             )
     return tasks
@@ -294,12 +284,8 @@ class Drawer:
         """Rows of the training items, in random order, which decides their folds."""
         return self._training(trial)[0]
 
-    def testing(self, trial: Trial) -> Samples:
-        """One sample per test distribution, with the true shares."""
-        return self.draw(trial)[1]
-
     def draw(self, trial: Trial) -> tuple[Indices, Samples]:
-        """Training items and samples."""
+        """Training items, and one sample per test distribution, with the true shares."""
         training, unused = self._training(trial)
         counts = np.array([len(rows) for rows in self.by_class])
         n_training = counts - np.array([len(rows) for rows in unused])
@@ -379,7 +365,6 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Estimate = Callable[[Samples], Floats]
 
-_FEW_TRIALS = 20
 _DIVERGENCES = ("kld", "nkld")
 
 
@@ -390,28 +375,6 @@ class TrialEstimates:
     shares: Floats
     failures: tuple[str | None, ...]
     seconds: float
-
-
-class _Shared:
-    """A computation that methods share, made on first use, and the time that it took.
-
-    An exception in it is then a failure of the method.
-    """
-
-    def __init__(self, compute: Callable[..., Any]) -> None:
-        self._compute = compute
-        self._found: dict[Any, tuple[Any, float]] = {}
-        self.saved = 0.0
-
-    def __call__(self, *key: Any) -> Any:
-        if key in self._found:
-            value, seconds = self._found[key]
-            self.saved += seconds
-            return value
-        start = perf_counter()
-        value = self._compute(*key)
-        self._found[key] = value, perf_counter() - start
-        return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -429,12 +392,11 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     bench = load_bench(spec, task.dataset, data)
     group = task.settings["group"]
     methods = [method for method in spec.methods if group_of(method) == group]
-    draws = max(n_draws(spec, method) for method in methods)
     trials = [
         Trial(split, train, number)
         for split in task.settings["splits"]
         for train in task.settings["trains"]
-        for number in range(draws)
+        for number in range(spec.protocol["draws"])
     ]
     estimate: Callable[..., Iterator[TrialAnswers]]
     estimate = {"scores": by_scores, "forest": by_forest}.get(group, by_features)
@@ -447,13 +409,11 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     return _frame(spec, bench, answers)
 
 
-def _wanted(methods: Sequence[MethodSpec], trial: Trial) -> list[MethodSpec]:
-    """Methods that take part in a trial: some make fewer draws."""
-    return [m for m in methods if trial.number < m.options.get("draws", trial.number + 1)]
-
-
 def _attempt(
-    estimate: Estimate, samples: Samples, n_classes: int, shared: _Shared | None = None
+    estimate: Estimate,
+    samples: Samples,
+    n_classes: int,
+    shared: Shared | None = None,
 ) -> TrialEstimates:
     """Estimate all samples at once, or one by one if that fails."""
     start, saved = perf_counter(), 0.0 if shared is None else shared.saved
@@ -490,17 +450,16 @@ def by_features(
     bench: Bench, trials: Sequence[Trial], methods: Sequence[MethodSpec]
 ) -> Iterator[TrialAnswers]:
     """Estimates of methods that are fitted on features."""
-    # Samples of many trials take much memory: those are drawn a second time when needed.
-    draws = {t: bench.drawer.draw(t) for t in trials} if len(trials) <= _FEW_TRIALS else {}
-    training = {t: draws[t][0] if draws else bench.drawer.training(t) for t in trials}
+    # Samples of many trials take much memory: they are drawn when needed.
+    training = {trial: bench.drawer.training(trial) for trial in trials}
     models = {method.name: _Models(bench, method, training) for method in methods}
     for trial in trials:
-        samples = draws[trial][1] if draws else bench.drawer.testing(trial)
+        samples = bench.drawer.draw(trial)[1]
         estimates = {
             method.name: _attempt(
                 partial(models[method.name].predict, trial), samples, bench.dataset.n_classes
             )
-            for method in _wanted(methods, trial)
+            for method in methods
         }
         yield TrialAnswers(trial, len(training[trial]), samples, estimates)
 
@@ -516,8 +475,7 @@ class _Models:
         self.is_random = "random_state" in parameters
         self.sets: dict[int | None, dict[Trial, Codes]] = {}
         for trial, rows in training.items():
-            if _wanted([method], trial):
-                self.sets.setdefault(self._seed(trial), {})[trial] = rows
+            self.sets.setdefault(self._seed(trial), {})[trial] = rows
         # Fitted on first use: an exception is then a failure of the method.
         self._fitted = lru_cache(self._fit)
 
@@ -562,7 +520,7 @@ def by_forest(
     for trial in trials:
         rows, samples = bench.drawer.draw(trial)
         # Only items that are in a sample need to be labelled.
-        grow = _Shared(partial(_grown, bench, trial, rows, np.unique(samples.indices)))
+        grow = Shared(partial(_grown, bench, trial, rows, np.unique(samples.indices)))
         estimates = {
             method.name: _attempt(
                 partial(_counted, bench, method, rows, grow),
@@ -570,7 +528,7 @@ def by_forest(
                 bench.dataset.n_classes,
                 grow,
             )
-            for method in _wanted(methods, trial)
+            for method in methods
         }
         yield TrialAnswers(trial, len(rows), samples, estimates)
 
@@ -607,19 +565,11 @@ def _counted(
 # Methods on the scores of logistic regression
 
 
-def _score(bench: Bench, rows: Codes, against_rest: int | None) -> ClassifierScores:
-    """Scores of all classes, or of one class against the others."""
-    X, y = bench.dataset.X, bench.dataset.y[rows]
-    codes = y if against_rest is None else (y == against_rest).astype(np.int64)
-    fitted = cross_fit(X[rows], codes, stratified_folds(codes, FOLDS))
-    return ClassifierScores(fitted.posteriors, fitted.model.predict_proba(X), codes)
-
-
-def _tuned_trainer(spec: Spec, bench: Bench, group: str) -> TunedTrainer:
+def _tuned_trainer(spec: Spec, bench: Bench, group: str) -> ScoreTrainer:
     """Trainer of the tuned classifier of a group."""
     kind, dataset = group.removeprefix(TUNED), bench.dataset
     seed = task_seed(bench.drawer.seed, dataset.name, group)
-    return TunedTrainer(dataset.X, dataset.y, kind, spec.selection[kind], seed)
+    return ScoreTrainer(dataset.X, dataset.y, kind, spec.selection[kind], seed)
 
 
 def by_scores(
@@ -627,17 +577,17 @@ def by_scores(
     trials: Sequence[Trial],
     methods: Sequence[MethodSpec],
     *,
-    trainer: TunedTrainer | None = None,
+    trainer: ScoreTrainer | None = None,
 ) -> Iterator[TrialAnswers]:
-    """Estimates of methods that are fitted on scores."""
-    train = partial(_score, bench) if trainer is None else trainer.score
+    """Estimates of methods that are fitted on scores, by default of logistic regression."""
+    trainer = trainer or ScoreTrainer(bench.dataset.X, bench.dataset.y)
     K = bench.dataset.n_classes
     for trial in trials:
         rows, samples = bench.drawer.draw(trial)
-        score = _Shared(partial(train, rows))
+        score = Shared(partial(trainer.score, rows))
         estimates = {
             method.name: _attempt(partial(_from_scores, method, score, K), samples, K, score)
-            for method in _wanted(methods, trial)
+            for method in methods
         }
         yield TrialAnswers(trial, len(rows), samples, estimates)
 

@@ -1,4 +1,4 @@
-"""Folder of the datasets, chosen by the user."""
+"""Folder of the datasets, and downloads into it from their publishers."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def download(url: str, path: Path, *, sha256: str | None = None) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     expected = sha256 or _recorded(path.parent).get(path.name)
     if path.is_file():
-        if expected is not None and _digest(path) != expected:
+        if expected is not None and sha256_of(path) != expected:
             raise HeadcountError(
                 f"{str(path)!r} has changed since it was downloaded, as its checksum differs: "
                 "delete it to download it again."
@@ -166,7 +166,7 @@ def download(url: str, path: Path, *, sha256: str | None = None) -> Path:
         return path
     partial = path.with_name(f"{path.name}.part")
     _receive(url, partial)
-    digest = _digest(partial)
+    digest = sha256_of(partial)
     if expected is not None and digest != expected:
         _remove(partial)
         raise HeadcountError(
@@ -246,7 +246,8 @@ def _remove(part: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def _digest(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -1,4 +1,4 @@
-"""Tasks of LeQua 2022 and LeQua 2024."""
+"""Tasks of LeQua 2022 and 2024: their files, formats of items and shares, and a cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distributions with about the difficulty of the LeQua tasks.
+"""Generated data with the format and about the difficulty of the LeQua tasks.
 
 A latent vector z has the structure of a task: classes, groups of classes, products, domains.
 It is turned into a vector of many numbers by ``x = B z + 0.5 B2 tanh(z G) + 0.1 noise``, whose

@@ -11,7 +11,7 @@ import polars as pl
 
 from headcount.errors import HeadcountError
 from headcount_studies.engine.spec import Spec
-from headcount_studies.engine.task import find_experiment
+from headcount_studies.engine.task import dataset_files, relative_name
 
 
 @dataclass(frozen=True)
@@ -116,26 +116,21 @@ def needed_files(spec: Spec, data: Path | None) -> list[NeededFile]:
     >>> [file.status for file in needed_files(read_spec("tweets"), Path("/nowhere"))]
     ['missing']
     """
-    files = getattr(find_experiment(spec.kind), "files", None)
+    folder = Path() if data is None else data
+    files = dataset_files(spec, folder)
     if files is None:
         raise HeadcountError(
             f"The kind of study {spec.kind!r} does not say which files it reads."
         )
-    folder = Path() if data is None else data
     users: dict[Path, list[str]] = {}
-    for name in spec.datasets:
-        for path in files(spec, name, folder):
+    for name, paths in files.items():
+        for path in paths:
             users.setdefault(path, []).append(name)
     needed = []
     for path, names in users.items():
         layout = _layout(path)
-        inside = path.relative_to(folder) if path.is_relative_to(folder) else path
-        needed.append(
-            NeededFile(
-                inside.as_posix(), ", ".join(names), _status(path, layout), layout.what,
-                layout.source,
-            )
-        )  # fmt: skip
+        shown, status = relative_name(path, folder), _status(path, layout)
+        needed.append(NeededFile(shown, ", ".join(names), status, layout.what, layout.source))
     return needed
 
 

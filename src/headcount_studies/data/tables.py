@@ -1,4 +1,4 @@
-"""Steps for single tables before the common recipe."""
+"""Tables of the comparison, each with a recipe from its file to items and classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Word counts of texts, computed once, and tf-idf weights fitted on any part of them."""
+"""Reviews and tweets, as texts with weights of words, or as published vectors."""
 
 from __future__ import annotations
 

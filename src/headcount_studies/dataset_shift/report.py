@@ -1,4 +1,4 @@
-"""Claims of the paper, checked on the results of one dataset."""
+"""Report: tables and figures by degree of shift, claims of the paper, and its figures."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from headcount_studies.figures import Panel, box_panels, values_by
 from headcount_studies.tables import (
     NOTE,
     Marks,
+    by_method,
     marked_means,
     paired_errors,
     published_file,
@@ -37,24 +38,24 @@ _Row = tuple[str, str, bool]
 
 
 def check_claims(parts: Mapping[str, pl.DataFrame]) -> Iterator[_Row]:
-    """Check the claims about the parts of the results that there are."""
+    """Check the claims about the parts of the results, and about methods, that there are."""
     if "prior" in parts:
-        yield _first("SLD first under prior shift", "SLD", parts["prior"])
-        yield _last("CC and PCC last under prior shift", parts["prior"])
+        yield from _first("SLD first under prior shift", "SLD", parts["prior"])
+        yield from _last("CC and PCC last under prior shift", parts["prior"])
     if "pure" in parts:
         pure = "PCC first under pure covariate shift"
-        yield _first(pure, "PCC", parts["pure"])
+        yield from _first(pure, "PCC", parts["pure"])
         # The paper has one table per training prevalence.
         for (prevalence,), rows in (
             parts["pure"].sort("p_train").group_by("p_train", maintain_order=True)
         ):
-            yield _first(f"{pure}, trained at {prevalence:g}", "PCC", rows)
+            yield from _first(f"{pure}, trained at {prevalence:g}", "PCC", rows)
         yield _grows("all hurt by pure covariate shift", parts["pure"])
     if "pure-unselected" in parts:
         claim = "PCC first under pure covariate shift, settings not selected"
-        yield _first(claim, "PCC", parts["pure-unselected"])
+        yield from _first(claim, "PCC", parts["pure-unselected"])
     if "mixed" in parts:
-        yield _last("CC and PCC last under mixed covariate shift", parts["mixed"])
+        yield from _last("CC and PCC last under mixed covariate shift", parts["mixed"])
     if "local" in parts and "local-control" in parts:
         yield from _local(parts["local"], parts["local-control"])
     if "concept" in parts:
@@ -82,14 +83,16 @@ def _mean_errors(
     )
 
 
-def _first(claim: str, method: str, part: pl.DataFrame) -> _Row:
+def _first(claim: str, method: str, part: pl.DataFrame) -> Iterator[_Row]:
     means = _mean_errors(part)
-    return claim, _listed(means), next(iter(means)) == method
+    if method in means and len(means) > 1:
+        yield claim, _listed(means), next(iter(means)) == method
 
 
-def _last(claim: str, part: pl.DataFrame) -> _Row:
-    means = _mean_errors(part)
-    return claim, _listed(means), set(list(means)[-2:]) == {"CC", "PCC"}
+def _last(claim: str, part: pl.DataFrame) -> Iterator[_Row]:
+    means, last = _mean_errors(part), {"CC", "PCC"}
+    if last < means.keys():
+        yield claim, _listed(means), set(list(means)[-2:]) == last
 
 
 def _grows(claim: str, part: pl.DataFrame) -> _Row:
@@ -108,6 +111,8 @@ def _local(local: pl.DataFrame, control: pl.DataFrame) -> Iterator[_Row]:
         ("CC and PCC helped by local covariate shift", ("CC", "PCC"), -1),
     ):
         shared = [name for name in methods if name in here and name in controlled]
+        if not shared:
+            continue
         evidence = "local, and prior shift as large: " + ", ".join(
             f"{name} {here[name]:.3f} {controlled[name]:.3f}" for name in shared
         )
@@ -339,11 +344,7 @@ def _compared_pair(spec: Spec, results: pl.DataFrame) -> list[Section]:
 
 def _means_of_kinds(spec: Spec, kinds: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     columns = {kind: _mean_errors(rows) for kind, rows in kinds.items()}
-    names = [method.name for method in spec.methods]
-    return pl.DataFrame({"method": names}).with_columns(
-        pl.Series(kind, [means.get(name) for name in names], pl.Float64)
-        for kind, means in columns.items()
-    )
+    return by_method([method.name for method in spec.methods], columns)
 
 
 def _pair_figure(spec: Spec, kinds: Mapping[str, pl.DataFrame]) -> Callable[[], Figure]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,6 @@ from headcount_studies.classifier_grid import (
     Choice,
     ClassifierGrid,
     answer,
-    answer_calibrated,
     choose,
     made,
     quietly,
@@ -69,17 +67,6 @@ _SELECTION = ("C", "class_weight", "holdout", "n_prevalences", "repeats", "sampl
 _SETTING_COST, _ITEM_COST, _RUN_COST = 0.08, 1e-4, 5e-5
 
 
-@dataclass(frozen=True)
-class Selection:
-    """Selection of the settings of the classifier."""
-
-    settings: tuple[dict[str, Any], ...]
-    holdout: float
-    n_prevalences: int
-    repeats: int
-    sample_share: float
-
-
 def protocol_datasets(spec: Spec, protocol: str) -> tuple[str, ...]:
     """Datasets of the study that a protocol is run on."""
     sizes = spec.protocol.get(protocol, {}).get("sizes", {})
@@ -114,19 +101,11 @@ def make_protocol(spec: Spec, dataset: str, protocol: str, *, control: bool = Fa
     )
 
 
-def read_selection(spec: Spec) -> Selection:
-    """Read the selection of settings; ``class_weight`` "none" stands for None."""
+def settings_of(spec: Spec) -> tuple[dict[str, Any], ...]:
+    """Settings of the classifier that are tried."""
     selection = spec.selection
-    check_settings("[selection]", selection, _SELECTION)
-    settings = tuple(
+    return tuple(
         _setting(C, weight) for C in selection["C"] for weight in selection["class_weight"]
-    )
-    return Selection(
-        settings,
-        float(selection["holdout"]),
-        check_count("n_prevalences", selection["n_prevalences"], 2),
-        check_count("repeats", selection["repeats"]),
-        float(selection["sample_share"]),
     )
 
 
@@ -171,11 +150,14 @@ def check(spec: Spec) -> None:
     for method in spec.methods:
         made(method)
     check_settings("[protocol]", spec.protocol, _COMMON, PROTOCOLS)
+    check_settings("[selection]", spec.selection, _SELECTION)
+    check_count("n_prevalences", spec.selection["n_prevalences"], 2)
+    check_count("repeats", spec.selection["repeats"])
     _check_protocols(spec)
 
 
 def _check_protocols(spec: Spec) -> None:
-    read_selection(spec)
+    settings_of(spec)
     for protocol in PROTOCOLS:
         if protocol in spec.protocol:
             unselected_setting(spec, protocol)
@@ -218,7 +200,7 @@ def plan(spec: Spec, data: Path) -> list[Task]:
                 continue
             protocol = make_protocol(spec, dataset, name)
             n_sets = protocol.n_training_sets
-            n_settings = len(read_selection(spec).settings)
+            n_settings = len(settings_of(spec))
             n_samples = protocol.n_samples // n_sets * (1 + _runs_twice(spec, name))
             runs = n_samples * len(spec.methods)
             training = n_settings * (_SETTING_COST + _ITEM_COST * protocol.train_size)
@@ -311,7 +293,7 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     for suffix, settings in _variants(spec, protocol).items():
         grid = ClassifierGrid(settings, spec.protocol["folds"], seed)
         with quietly():
-            choices = _choices(grid, quantifiers, X, y, read_selection(spec))
+            choices = _choices(grid, quantifiers, X, y, spec.selection)
             answers = {suffix: answer(grid, quantifiers, choices, (X, y), tests)}
             if not suffix and exchanges_calibration(spec, protocol):
                 answers[EXCHANGED] = _exchanged(grid, quantifiers, choices, (X, y), tests)
@@ -341,14 +323,14 @@ def _exchanged(
         for name, quantifier in quantifiers.items()
         if quantifier.get_params().get("calibration") is not None
     }
-    others = {name: quantifiers[name] for name in quantifiers if name not in plain}
+    calibrated = {name: quantifiers[name] for name in quantifiers if name not in plain}
     answers = answer(grid, plain, choices, train, tests)
-    return answers | answer_calibrated(grid, others, choices, train, tests)
+    return answers | answer(grid, calibrated, choices, train, tests, calibration="platt")
 
 
 def _variants(spec: Spec, protocol: str) -> dict[str, tuple[dict[str, Any], ...]]:
     """Settings to select from, by the suffix that the name of the protocol gets."""
-    variants = {"": read_selection(spec).settings}
+    variants = {"": settings_of(spec)}
     if (setting := unselected_setting(spec, protocol)) is not None:
         variants["-unselected"] = (setting,)
     return variants
@@ -359,19 +341,19 @@ def _choices(
     quantifiers: dict[str, Any],
     X: Any,
     y: NDArray[Any],
-    selection: Selection,
+    selection: dict[str, Any],
 ) -> dict[str, Choice]:
     if len(grid.settings) == 1:
         return {name: Choice(0) for name in quantifiers}
     items = labelled(X, y, None)
-    held = selection.holdout * len(y)
+    holdout = float(selection["holdout"])
     samples = APP(
-        selection.n_prevalences,
-        selection.repeats,
-        max(1, round(selection.sample_share * held)),
+        selection["n_prevalences"],
+        selection["repeats"],
+        max(1, round(selection["sample_share"] * holdout * len(y))),
         random_state=grid.seed,
     )
-    (split,) = make_splits(items, samples, selection.holdout, None, grid.seed)
+    (split,) = make_splits(items, samples, holdout, None, grid.seed)
     (choices,) = choose(grid, quantifiers, items, split, [check_measure("ae")])
     return choices
 

@@ -1,4 +1,4 @@
-"""Execution of one task: results as the bytes of a Parquet file, or a reason of failure."""
+"""Runs of a study: its tasks executed here, in processes or on a cluster, into a store."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
+from headcount._support.execution import thread_count
 from headcount._support.parameters import check_count
 from headcount.distributed import SchedulerLostError, dask_client
 from headcount.errors import HeadcountError, warn
@@ -38,7 +39,13 @@ from headcount_studies.engine.store import (
     parquet_bytes,
     parts_of,
 )
-from headcount_studies.engine.task import Experiment, Task, find_experiment, with_data
+from headcount_studies.engine.task import (
+    Experiment,
+    Task,
+    dataset_files,
+    find_experiment,
+    with_data,
+)
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -467,8 +474,8 @@ def run_study(
     store = store if isinstance(store, Store) else Store(store)
     if workers is not None and scheduler is not None:
         raise HeadcountError("workers and scheduler were both given: give one of them.")
-    n_workers = _cores() if workers is None else check_count("workers", workers)
-    spec = spec.quickened() if quick else spec
+    n_workers = thread_count() if workers is None else check_count("workers", workers)
+    spec = spec.quickened(datasets=datasets) if quick else spec
     experiment = find_experiment(spec.kind)
     experiment.check(spec)
     restricted = spec.restricted(datasets=datasets, methods=methods)
@@ -490,7 +497,7 @@ def run_study(
             store.check(restricted, resume=resume)
         names = [method.name for method in restricted.methods]
         unfinished = _longest_first([*store.unfinished(tasks), *store.failed(tasks, names)])
-        store.record_data(_data(experiment, merged, unfinished, folder))
+        store.record_data(_data(merged, unfinished, folder))
         store.record_descriptions(_descriptions(experiment, restricted, store, folder))
         store.begin(merged, tasks, planned)
         facts: dict[str, Any] = {"workers": n_workers}
@@ -516,15 +523,10 @@ def _descriptions(
     return {name: describe(spec, name, folder) for name in lacking}
 
 
-def _data(
-    experiment: Experiment, spec: Spec, tasks: Sequence[Task], folder: Path
-) -> dict[str, dict[str, str]]:
+def _data(spec: Spec, tasks: Sequence[Task], folder: Path) -> dict[str, dict[str, str]]:
     """Checksums of the files that tasks read; empty if the kind of study names no files."""
-    files = getattr(experiment, "files", None)
-    if files is None:
-        return {}
-    names = dict.fromkeys(task.dataset for task in tasks)
-    return {name: checksums(files(spec, name, folder), folder) for name in names}
+    names, files = {task.dataset for task in tasks}, dataset_files(spec, folder) or {}
+    return {name: checksums(files[name], folder) for name in files if name in names}
 
 
 def _collect(
@@ -607,9 +609,3 @@ def _longest_first(tasks: Sequence[Task]) -> list[Task]:
     for task in tasks:
         longest[task.dataset] = max(task.cost, longest.get(task.dataset, 0.0))
     return sorted(tasks, key=lambda task: (-longest[task.dataset], task.dataset, -task.cost))
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Import of objects that a spec names."""
+"""Specs of studies: read from TOML, checked, and the objects that they name."""
 
 from __future__ import annotations
 
@@ -283,10 +283,11 @@ class Spec:
             methods=tuple(method for method in self.methods if method.name in names),
         )
 
-    def quickened(self) -> Spec:
+    def quickened(self, *, datasets: Iterable[str] | None = None) -> Spec:
         """Small part of the study, with the changes that ``[quick]`` names.
 
-        It has ``is_quick`` set, so its results never mix with those of the whole study.
+        It is on some of the study's datasets, by default those of ``[quick]``. It has
+        ``is_quick`` set, so its results never mix with those of the whole study.
         """
         if not self.quick:
             raise HeadcountError(
@@ -295,7 +296,7 @@ class Spec:
             )
         return replace(
             self,
-            datasets=_kept("dataset", self.quick.get("datasets"), self.datasets),
+            datasets=_kept("dataset", datasets or self.quick.get("datasets"), self.datasets),
             protocol=_changed(self.protocol, self.quick.get("protocol", {})),
             selection=_changed(self.selection, self.quick.get("selection", {})),
             quick={},

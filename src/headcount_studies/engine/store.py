@@ -1,8 +1,7 @@
-"""Journal of the runs of a study: one line of JSON per executed task."""
+"""Store of a study: plan, results and journal of its runs, in one folder."""
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -25,8 +24,9 @@ from headcount.evaluation.evaluation import Evaluation
 from headcount.evaluation.measures import check_measure, errors_of_methods
 from headcount.metrics import OF_INTERVALS
 from headcount.samples.samples import Samples
+from headcount_studies.data.folder import sha256_of
 from headcount_studies.engine.spec import Spec, module_of, parse_spec
-from headcount_studies.engine.task import Experiment, Task
+from headcount_studies.engine.task import Experiment, Task, relative_name
 
 
 @dataclass(frozen=True)
@@ -105,13 +105,7 @@ class Journal:
 
 def checksums(files: Iterable[Path], folder: Path) -> dict[str, str]:
     """SHA-256 of files, by their names in the folder of the datasets."""
-    digests = {}
-    for path in files:
-        inside = path.is_relative_to(folder)
-        with open(path, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        digests[(path.relative_to(folder) if inside else path).as_posix()] = digest
-    return digests
+    return {relative_name(path, folder): sha256_of(path) for path in files}
 
 
 def code_versions(spec: Spec) -> dict[str, str]:

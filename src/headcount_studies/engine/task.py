@@ -1,4 +1,4 @@
-"""Sections of the report of a study, before they are rendered."""
+"""Sections, tasks and experiments: what a kind of study consists of."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import entry_points
 from itertools import accumulate
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from headcount._support.parameters import check_count, check_positive
@@ -178,6 +179,26 @@ def task_seed(seed: int, *names: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
 
+class Shared:
+    """A computation that methods share: made on first use, with the time that others save."""
+
+    def __init__(self, compute: Callable[..., Any]) -> None:
+        self._compute = compute
+        self._values: dict[Any, tuple[Any, float]] = {}
+        self.saved = 0.0
+
+    def __call__(self, *key: Any) -> Any:
+        """Value of the computation for a key."""
+        if key in self._values:
+            value, seconds = self._values[key]
+            self.saved += seconds
+            return value
+        start = perf_counter()
+        value = self._compute(*key)
+        self._values[key] = value, perf_counter() - start
+        return value
+
+
 class FolderStudy:
     """Experiment of one package: the modules ``study`` and ``report``, imported when needed.
 
@@ -266,42 +287,45 @@ def find_experiment(kind: str) -> Experiment:
     return cast(Experiment, experiment)
 
 
+def dataset_files(spec: Spec, data: Path) -> dict[str, list[Path]] | None:
+    """Files of each dataset, there or not; None if the kind of study names none."""
+    files = getattr(find_experiment(spec.kind), "files", None)
+    return None if files is None else {name: files(spec, name, data) for name in spec.datasets}
+
+
+def datasets_there(spec: Spec, data: Path) -> list[str] | None:
+    """Datasets of a study that the folder has, without reading them; None if not known."""
+    files = dataset_files(spec, data)
+    if files is None:
+        return None
+    return [name for name, paths in files.items() if all(path.is_file() for path in paths)]
+
+
+def relative_name(path: Path, folder: Path) -> str:
+    """Name of a file within the folder of the datasets, or its path outside."""
+    return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
+
+
 def with_data(spec: Spec, data: Path) -> Spec:
     """Study without the datasets whose files are missing; refuses one that has no files."""
-    present = datasets_there(spec, data)
-    if present is None or len(present) == len(spec.datasets):
+    files = dataset_files(spec, data) or {}
+    missing = {
+        name: [relative_name(path, data) for path in paths if not path.is_file()]
+        for name, paths in files.items()
+    }
+    lacking = [name for name in spec.datasets if missing.get(name)]
+    if not lacking:
         return spec
-    files = getattr(find_experiment(spec.kind), "files", None)
-    assert files is not None
-    missing = dict.fromkeys(
-        path.relative_to(data).as_posix() if path.is_relative_to(data) else str(path)
-        for name in spec.datasets
-        for path in files(spec, name, data)
-        if not path.is_file()
-    )
-    names = list(missing)
+    names = list(dict.fromkeys(name for name_list in missing.values() for name in name_list))
     lengths = accumulate(len(name) + 2 for name in names)
     n_named = max(1, sum(length <= _MOST_LETTERS for length in lengths))
     listed = first_of(names, n_named)
     is_ours = not spec.data or spec.name in built_in_specs()
     hint = f" (headcount study data {spec.name} says where they come from)" if is_ours else ""
-    if not present:
+    if len(lacking) == len(spec.datasets):
         raise HeadcountError(
             f"The folder {str(data)!r} has none of the datasets of {spec.name!r}: it lacks "
             f"{listed}{hint}."
         )
-    lacking = [name for name in spec.datasets if name not in present]
     warn(f"There are no files of {', '.join(lacking)}: {listed}{hint}.")
-    return spec.restricted(datasets=present)
-
-
-def datasets_there(spec: Spec, data: Path) -> list[str] | None:
-    """List the datasets of a study that the folder has, without reading them."""
-    files = getattr(find_experiment(spec.kind), "files", None)
-    if files is None:
-        return None
-    return [
-        name
-        for name in spec.datasets
-        if all(path.is_file() for path in files(spec, name, data))
-    ]
+    return spec.restricted(datasets=[name for name in spec.datasets if name not in lacking])

@@ -44,8 +44,13 @@ def _medians(rows: pl.DataFrame) -> pl.DataFrame:
 def _wide(spec: Spec, medians: pl.DataFrame, value: str) -> pl.DataFrame:
     named = medians.with_columns(_condition().alias("condition"))
     wide = named.pivot("condition", index="method", values=value, maintain_order=True)
+    return _ordered(spec, wide)
+
+
+def _ordered(spec: Spec, table: pl.DataFrame) -> pl.DataFrame:
+    """Rows of methods in the order of the spec."""
     order = pl.DataFrame({"method": [method.name for method in spec.methods]})
-    return order.join(wide, on="method", how="inner", maintain_order="left")
+    return order.join(table, on="method", how="inner", maintain_order="left")
 
 
 def _condition() -> pl.Expr:
@@ -117,13 +122,12 @@ def _compared(
         return []
     ratio = pl.col("mse_weights") / pl.col("median_mse_weights")
     gained = pl.col("gain_accuracy") - pl.col("median_gain_accuracy")
-    order = pl.DataFrame({"method": [method.name for method in spec.methods]})
     by_method = pairs.group_by("method").agg(
         pl.len().alias("conditions"),
         ratio.median().alias("error, ours / published"),
         gained.median().alias("gain, ours - published"),
     )
-    table = order.join(by_method, on="method", how="inner", maintain_order="left")
+    table = _ordered(spec, by_method)
     inexact = {n: size for n, size in nearest.items() if n != size}
     notes = [f"n = {n:,} is compared with the published n = {m:,}." for n, m in inexact.items()]
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -23,7 +23,7 @@ from headcount_studies.classifier_grid import quietly
 from headcount_studies.data.folder import data_file
 from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known, reason
 from headcount_studies.engine.store import share_columns
-from headcount_studies.engine.task import Task, task_seed
+from headcount_studies.engine.task import Shared, Task, task_seed
 
 METRICS = ("mse_weights",)
 _PROTOCOL = ("trials", "sizes", "dirichlet", "tweakone", "tweaked")
@@ -177,16 +177,6 @@ def draw_trial(spec: Spec, network: Network, dataset: str, size: int, number: in
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class _Answers:
-    """Shares of each sample, or the reason why there are none; calibrated posteriors."""
-
-    shares: Floats | None
-    posteriors: Floats
-    failure: str | None
-    seconds: float
-
-
 def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     """Results of all methods in all trials."""
     network, size = load_network(task.dataset, data), task.settings["size"]
@@ -194,12 +184,10 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     with quietly():
         for number in range(spec.protocol["trials"][data_of(task.dataset)]):
             trial = draw_trial(spec, network, task.dataset, size, number)
-            calibrated = _Calibrated(network, trial)
+            calibrated = Shared(partial(_calibrated, network, trial))
             for method in spec.methods:
-                answers = _answers(method, network, trial, calibrated)
-                frame = _frame(spec, network, trial, answers)
                 frames.append(
-                    frame.with_columns(
+                    _rows(spec, method, network, trial, calibrated).with_columns(
                         pl.lit(task.dataset).alias("dataset"),
                         pl.lit(method.name).alias("method"),
                         pl.lit(size, pl.Int32).alias("n"),
@@ -209,69 +197,52 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-class _Calibrated:
-    """Posteriors of all images, by calibration learnt on the source of a trial."""
-
-    def __init__(self, network: Network, trial: Trial) -> None:
-        self._network, self._trial = network, trial
-        self._made: dict[str, tuple[Floats, float]] = {}
-
-    def __call__(self, calibration: str) -> tuple[Floats, float]:
-        """Posteriors, and the time that they took."""
-        if calibration not in self._made:
-            start, posteriors = perf_counter(), self._network.posteriors
-            if calibration != "none":
-                source = self._trial.source
-                fitted = fit_calibrator(
-                    calibration, posteriors[source], self._network.y[source]
-                )
-                posteriors = fitted.transform(posteriors)
-            self._made[calibration] = posteriors, perf_counter() - start
-        return self._made[calibration]
+def _calibrated(network: Network, trial: Trial, calibration: str) -> Floats:
+    """Posteriors of all images, by a calibration that is learnt on the source of a trial."""
+    if calibration == _NONE:
+        return network.posteriors
+    source = trial.source
+    calibrator = fit_calibrator(calibration, network.posteriors[source], network.y[source])
+    return calibrator.transform(network.posteriors)
 
 
-def _answers(
-    method: MethodSpec, network: Network, trial: Trial, calibrated: _Calibrated
-) -> _Answers:
-    posteriors, seconds = network.posteriors, 0.0
-    start = perf_counter()
+def _rows(
+    spec: Spec, method: MethodSpec, network: Network, trial: Trial, calibrated: Any
+) -> pl.DataFrame:
+    """Results of a method, one row per sample."""
+    K, n = network.n_classes, len(trial.samples)
+    prior, *true = (
+        np.bincount(network.y[rows], minlength=K) / len(rows)
+        for rows in (trial.source, *trial.samples)
+    )
+    columns: dict[str, Any] = {"mse_weights": [None] * n, "gain_accuracy": [None] * n}
+    shares, failure, start, saved = None, None, perf_counter(), calibrated.saved
     try:
-        posteriors, seconds = calibrated(calibration_of(method))
-        start = perf_counter()
+        posteriors = calibrated(calibration_of(method))
         quantifier = find_method(method.quantifier)(**method.arguments)
         quantifier.fit(Scored(posteriors[trial.source]), network.y[trial.source])
         shares = np.array([quantifier.predict(Scored(posteriors[r])) for r in trial.samples])
     except Exception as error:  # the study goes on without the result
-        return _Answers(None, posteriors, reason(error), perf_counter() - start)
-    return _Answers(shares, posteriors, None, seconds + perf_counter() - start)
-
-
-def _frame(spec: Spec, network: Network, trial: Trial, answers: _Answers) -> pl.DataFrame:
-    """One row per sample."""
-    K, n = network.n_classes, len(trial.samples)
-    prior = np.bincount(network.y[trial.source], minlength=K) / len(trial.source)
-    true = np.array(
-        [np.bincount(network.y[rows], minlength=K) / len(rows) for rows in trial.samples]
-    )
-    columns: dict[str, Any] = {"mse_weights": [None] * n, "gain_accuracy": [None] * n}
-    if answers.shares is not None:
-        weights = _weights(answers.shares, prior)
-        errors = (weights - _weights(true, prior)) ** 2
+        failure = reason(error)
+    seconds = perf_counter() - start + calibrated.saved - saved
+    if shares is not None:
+        weights = _weights(shares, prior)
+        errors = (weights - _weights(np.array(true), prior)) ** 2
         columns["mse_weights"] = errors[:, prior > 0].mean(axis=1)
         columns["gain_accuracy"] = [
-            gain(network, answers.posteriors, rows, w)
+            gain(network, posteriors, rows, w)
             for rows, w in zip(trial.samples, weights, strict=True)
         ]
     kinds, alphas = zip(*conditions(spec), strict=True)
     return pl.DataFrame(
         {
-            "failure": pl.Series([answers.failure] * n, dtype=pl.String),
+            "failure": pl.Series([failure] * n, dtype=pl.String),
             **{name: pl.Series(values, dtype=pl.Float64) for name, values in columns.items()},
             "shift": kinds,
             "alpha": alphas,
-            **share_columns(true, answers.shares),
+            **share_columns(np.array(true), shares),
             "prior": [prior.tolist()] * n,
-            "seconds": [answers.seconds / n] * n,
+            "seconds": [seconds / n] * n,
         }
     )
 

@@ -32,13 +32,21 @@ class Figure:
 
 @dataclass(frozen=True, eq=False)
 class Score:
-    """Scores of a submission."""
+    """Scores of a submission; the figure with the last bin closed is not official."""
 
     task: LequaTask
     figures: tuple[Figure, ...]
     closed: Figure | None
     samples: pl.DataFrame
     bins: Floats | None = None
+
+    @property
+    def named(self) -> dict[str, Figure]:
+        """Figures by name."""
+        named = {figure.name: figure for figure in self.figures}
+        if self.closed is not None:
+            named[f"{self.closed.name}, last bin closed"] = self.closed
+        return named
 
     def to_text(self) -> str:
         """Figures as the official script prints them, one per line."""
@@ -48,16 +56,13 @@ class Score:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, object]:
-        """Figures by name."""
-        named = [(figure.name, figure) for figure in self.figures]
-        if self.closed is not None:
-            named.append(("macro-NMD, last bin closed", self.closed))
+        """Figures by name, and what they are of."""
         return {
             "task": self.task.name,
             "samples": len(self.samples),
             "figures": {
                 name: {"mean": measured.mean, "deviation": measured.deviation}
-                for name, measured in named
+                for name, measured in self.named.items()
             },
         }
 

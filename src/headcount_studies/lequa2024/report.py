@@ -25,7 +25,6 @@ from headcount_studies.lequa2024.official import (
 from headcount_studies.tables import (
     NOTE,
     agreement,
-    failures,
     marks_of,
     paired_errors,
     published_file,
@@ -51,21 +50,15 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
         if published is not None and published_file(published, PUBLISHED_FILE):
             tables.append(_compared(task, scores, published))
         tables.append(_settings(rows, task))
-    return [*tables, *failures(results)]
+    return tables
 
 
 def score_sections(task: LequaTask, scores: Score, published: Path | None) -> list[Section]:
     """Sections of the page of one submission."""
-    figures = [*scores.figures, *([] if scores.closed is None else [scores.closed])]
-    names = [figure.name for figure in scores.figures]
-    names += [] if scores.closed is None else [f"{scores.closed.name}, last bin closed"]
-    table = pl.DataFrame(
-        {
-            "figure": names,
-            "mean": [f"{figure.mean:.5f}" for figure in figures],
-            "standard deviation": [f"{figure.deviation:.5f}" for figure in figures],
-        }
-    )
+    rows = [
+        (name, f"{at.mean:.5f}", f"{at.deviation:.5f}") for name, at in scores.named.items()
+    ]
+    table = pl.DataFrame(rows, ["figure", "mean", "standard deviation"], orient="row")
     text = "Means over the samples, with population standard deviations."
     if scores.closed is not None:
         text += (

@@ -21,7 +21,6 @@ from headcount_studies.tables import (
     paired_errors,
     published_file,
     read_published,
-    shift_figure,
 )
 
 # Published errors of built-in studies, by metric.
@@ -74,21 +73,21 @@ def _errors(spec: Spec, rows: pl.DataFrame, methods: list[str], metric: str) -> 
         metric.upper(),
         f"Mean {metric.upper()} over all samples. {tested}: {NOTE}",
         pl.concat([table, *foot]),
-        _by_shift(rows, methods, metric),
+        _by_shift(rows, metric),
         marks,
     )
 
 
-def _by_shift(rows: pl.DataFrame, methods: list[str], metric: str) -> Callable[[], Figure]:
+def _by_shift(rows: pl.DataFrame, metric: str) -> Callable[[], Figure]:
     """Errors by the distance of the mix from that of training, one panel per dataset."""
-    datasets = rows["dataset"].unique(maintain_order=True).to_list()
-    if len(datasets) == 1:
-        return shift_figure(rows, methods, metric)
     panels = [
         mean_curves(part, str(name), "method", "shift", metric, bins=_BINS)
         for (name,), part in rows.group_by("dataset", maintain_order=True)
     ]
-    return lambda: line_panels(panels, 3, ("shift from training", f"mean {metric.upper()}"))
+    labels = ("shift from training", f"mean {metric.upper()}")
+    if len(panels) == 1:
+        return lambda: line_panels(panels, 1, labels, height=4.2)
+    return lambda: line_panels(panels, 3, labels)
 
 
 def _ranked(spec: Spec, rows: pl.DataFrame, methods: list[str], metric: str) -> list[Section]:

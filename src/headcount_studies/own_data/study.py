@@ -89,14 +89,7 @@ def _searched(where: str, given: Mapping[str, Any], classifier: Any) -> Any:
     if "grid" not in options:
         raise HeadcountError(f"{where} has {next(iter(options))!r} but no grid: add one.")
     grid = options["grid"]
-    check_grid(grid)
-    parameters = classifier.get_params()
-    for name in grid:
-        if name not in parameters:
-            raise HeadcountError(
-                f"grid of {where} has {name!r}, which is not a parameter of "
-                f"{type(classifier).__name__}: check its name, such as 'C'."
-            )
+    _check_names(f"grid of {where}", grid, classifier, "C")
     folds = check_count(f"folds of {where}", options.get("folds", 5), least=2)
     scoring = options.get("scoring", "accuracy")
     if scoring not in get_scorer_names():
@@ -105,6 +98,18 @@ def _searched(where: str, given: Mapping[str, Any], classifier: Any) -> Any:
             "'accuracy' or 'neg_log_loss'."
         )
     return GridSearchCV(classifier, grid, cv=folds, scoring=scoring)
+
+
+def _check_names(where: str, grid: Any, estimator: Any, example: str, prefix: str = "") -> None:
+    """Refuse a grid of something that an estimator does not have."""
+    check_grid(grid)
+    parameters = estimator.get_params()
+    for name in grid:
+        if f"{prefix}{name}" not in parameters:
+            raise HeadcountError(
+                f"{where} has {name!r}, which is not a parameter of "
+                f"{type(estimator).__name__}: check its name, such as {example!r}."
+            )
 
 
 def make_method(spec: Spec, method: MethodSpec, *, n_classes: int, seed: int) -> Any:
@@ -144,15 +149,8 @@ def make_method(spec: Spec, method: MethodSpec, *, n_classes: int, seed: int) ->
 
 
 def _search(spec: Spec, quantifier: Any, grid: Any, prefix: str, seed: int) -> GridSearch:
-    check_grid(grid)
-    parameters = quantifier.get_params()
+    _check_names("grid", grid, quantifier, "classifier__C", prefix)
     named = {f"{prefix}{name}": values for name, values in grid.items()}
-    for name in named:
-        if name not in parameters:
-            raise HeadcountError(
-                f"grid has {name.removeprefix(prefix)!r}, which is not a parameter of "
-                f"{type(quantifier).__name__}: check its name, such as 'classifier__C'."
-            )
     options = {"metric": spec.metrics[0]} | spec.selection
     sampling = {name: options.pop(name) for name in ("n_samples", "size") if name in options}
     protocol = UPP(**sampling, random_state=seed) if sampling else None

@@ -47,14 +47,13 @@ _NOT_IN_PAPER = ("CBPE",)
 
 def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[Section]:
     """Experiments, errors, comparison with the paper, figures, selected settings."""
-    tables = [_experiments(spec, results), *_errors(spec, results), _reduction(spec, results)]
+    tables = [_experiments(spec, results), *_errors(spec, results), *_reduction(spec, results)]
     if path := published_file(published, _FILE):
         tables += _compared(spec, results, path)
     for dataset, metric, rows in _measured(spec, results):
         tables += _figures(spec, rows, dataset, metric)
         tables += [] if is_uniform(spec) else [_by_training(rows, dataset, metric)]
-    tables.append(_choices(spec, results))
-    return tables
+    return [*tables, *_choices(spec, results)]
 
 
 def _experiments(spec: Spec, results: pl.DataFrame) -> Section:
@@ -145,7 +144,7 @@ def _measured(spec: Spec, results: pl.DataFrame) -> Iterator[tuple[str, str, pl.
                 yield dataset, metric, rows
 
 
-def _reduction(spec: Spec, results: pl.DataFrame) -> Section:
+def _reduction(spec: Spec, results: pl.DataFrame) -> Iterator[Section]:
     """Reduction of the error by the best variant of QuAcc, as in the last row of Table 3."""
     rows = []
     for dataset, metric, subset in _measured(spec, results):
@@ -160,14 +159,14 @@ def _reduction(spec: Spec, results: pl.DataFrame) -> Section:
                 (dataset, metric, best, errors[0], baseline, errors[1], 100 * reduction)
             )
     columns = ["data", "metric", "QuAcc", "its error", "best baseline", "error", "reduction, %"]
-    table = pl.DataFrame(rows, columns, orient="row") if rows else None
     won = sum(row[-1] > 0 for row in rows)
-    return Section(
-        "Error reduction",
-        f"The better one of {' and '.join(_OURS)} against the best of the paper's baselines "
-        f"and QuAcc(CC). It has the lower error in {won} of {len(rows)} cases.",
-        table,
-    )
+    if rows:
+        yield Section(
+            "Error reduction",
+            f"The better one of {' and '.join(_OURS)} against the best of the paper's "
+            f"baselines and QuAcc(CC). It has the lower error in {won} of {len(rows)} cases.",
+            pl.DataFrame(rows, columns, orient="row"),
+        )
 
 
 def _best_of_both(means: Mapping[str, float]) -> tuple[str, str, float] | None:
@@ -245,7 +244,7 @@ def _by_training(rows: pl.DataFrame, dataset: str, metric: str) -> Section:
     )
 
 
-def _choices(spec: Spec, results: pl.DataFrame) -> Section:
+def _choices(spec: Spec, results: pl.DataFrame) -> Iterator[Section]:
     """Frequency of each selected value of a setting, in percent, as in Tables 5 and 6."""
     names = [method.name for method in spec.methods if is_quacc(method)]
     rows = []
@@ -261,13 +260,13 @@ def _choices(spec: Spec, results: pl.DataFrame) -> Section:
             ]
             if settings:
                 rows.append({"data": dataset, "method": name, **_frequencies(spec, settings)})
-    table = pl.DataFrame(rows, infer_schema_length=None) if rows else None
-    return Section(
-        "Selected settings",
-        "Percentage of the selections (one per model and metric) that took a variant, the "
-        "covariates, a recalibration and balanced classes.",
-        table,
-    )
+    if rows:
+        yield Section(
+            "Selected settings",
+            "Percentage of the selections (one per model and metric) that took a variant, the "
+            "covariates, a recalibration and balanced classes.",
+            pl.DataFrame(rows, infer_schema_length=None),
+        )
 
 
 def _frequencies(spec: Spec, settings: list[dict[str, str]]) -> dict[str, float | None]:

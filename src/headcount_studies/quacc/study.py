@@ -438,12 +438,8 @@ _Predicted = tuple[Floats | None, Floats | None]
 _NOTHING: _Predicted = (None, None)
 
 
-@dataclass(frozen=True, eq=False)
-class _Choices:
-    """Settings of the methods of QuAcc by metric, and the time that their choice took."""
-
-    settings: dict[tuple[str, str], tuple[str, QuAcc]]
-    seconds: dict[str, float]
+# By method and metric: a setting of QuAcc and its name.
+_Settings = dict[tuple[str, str], tuple[str, QuAcc]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -472,17 +468,12 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     true = {metric: METRICS[metric](tables) for metric in spec.metrics}
     frames = []
     with quietly():
-        choices = _chosen(spec, model, reference, task_random_seed)
+        chosen, chosen_seconds = _chosen(spec, model, reference, task_random_seed)
         for method in spec.methods:
             rows, start = sample_rows(spec, method), perf_counter()
-            answer = _answer(
-                spec,
-                method,
-                (model, choices.settings, task_random_seed),
-                reference,
-                (pool, samples[rows]),
-            )
-            seconds = perf_counter() - start + choices.seconds.get(method.name, 0.0)
+            trained = (model, chosen, task_random_seed)
+            answer = _answer(spec, method, trained, reference, (pool, samples[rows]))
+            seconds = perf_counter() - start + chosen_seconds.get(method.name, 0.0)
             frames.append(
                 _frame(spec, task, method, answer, rows, true).with_columns(
                     *_shares(sets, samples, rows),
@@ -513,8 +504,8 @@ def _shares(sets: TrainingSets, samples: Samples, rows: NDArray[np.int64]) -> li
 
 def _chosen(
     spec: Spec, model: Any, known: tuple[Any, NDArray[np.int64]], seed: int
-) -> _Choices:
-    """For each method of QuAcc and measure the setting that errs least on held-out items."""
+) -> tuple[_Settings, dict[str, float]]:
+    """Settings that err least on held-out items, and the time that their choice took."""
     start = perf_counter()
     classifier = FittedClassifier(model)
     reference = Reference(classifier.outputs(known[0]), known[1], len(classifier.classes))
@@ -541,7 +532,7 @@ def _chosen(
         protocol.draw(test.codes),
         metrics,
     )
-    best_settings = {}
+    best_settings: _Settings = {}
     for method in dict.fromkeys(name for name, _, _ in tried):
         members = [i for i, (name, _, _) in enumerate(tried) if name == method]
         for number, metric in enumerate(spec.metrics):
@@ -552,13 +543,13 @@ def _chosen(
     # In proportion to the settings, which share computations.
     seconds = (perf_counter() - start) / max(len(tried), 1)
     names = [name for name, _, _ in tried]
-    return _Choices(best_settings, {name: seconds * names.count(name) for name in names})
+    return best_settings, {name: seconds * names.count(name) for name in names}
 
 
 def _answer(
     spec: Spec,
     method: MethodSpec,
-    made: tuple[Any, dict[tuple[str, str], tuple[str, QuAcc]], int],
+    made: tuple[Any, _Settings, int],
     reference: tuple[Any, NDArray[np.int64]],
     target: tuple[ScoredPool, Samples],
 ) -> _Answer:

@@ -277,6 +277,15 @@ def test_a_quick_run_is_a_marked_part(tmp_path):
         run_study(spec, done.store, data=tmp_path, workers=1, resume=True)
 
 
+def test_a_quick_run_takes_any_dataset_of_the_study(tmp_path):
+    spec = replace(toy_spec(), quick={"datasets": ["bees"], "protocol": {"draws": 1}})
+    options = {"data": tmp_path, "workers": 1, "quick": True}
+    done = run_study(spec, tmp_path / "store", datasets=["ants"], **options)
+    assert (done.tasks, done.store.spec.datasets) == (1, ("ants",))
+    more = run_study(spec, done.store, resume=True, **options)
+    assert more.store.spec.datasets == ("bees", "ants")
+
+
 @pytest.mark.parametrize(
     "name", ["tweets", "tweets-vectors", "quacc", "dataset-shift", "comparison-binary"]
 )
