@@ -115,7 +115,8 @@ def test_what_held_lately_matters_more_in_a_sequence():
     readings = readings_of(truth, (1.0,) * 5)
     for name, errors in ((POSTERIORS, off[::-1]), (COUNTS, off)):
         odds = truth[:, 1] / truth[:, 0] * np.exp(errors)
-        readings.shares[NAMES.index(name)] = np.column_stack([1 / (1 + odds), odds / (1 + odds)])
+        shares = np.column_stack([np.ones(8), odds]) / (1 + odds)[:, None]
+        readings.shares[NAMES.index(name)] = shares
     weights = dict(zip(NAMES, Drift.learn(readings, truth, range(8)).weights, strict=True))
     before = history._BEFORE[COUNTS] / history._BEFORE[POSTERIORS]
     assert weights[COUNTS] / weights[POSTERIORS] > 2 * before
