@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from headcount import learn, metrics, plots, samples, shift
 from headcount._support.documentation import documented, parametrised
 
 
@@ -98,3 +99,23 @@ def test_fields_are_keyword_parameters(fields):
     assert vars(made) == {"first": 1, "second": 2, "kind": "b", "third": 0.5} | fields
     with pytest.raises(TypeError, match=re.escape("__init__() takes 1 positional argument")):
         Derived(3)
+
+
+PUBLIC = {
+    f"{module.__name__}.{name}": getattr(module, name)
+    for module in (learn, metrics, plots, samples, shift)
+    for name in module.__all__
+}
+COMPLETE = [name for name, value in PUBLIC.items() if "\nParameters\n" in (value.__doc__ or "")]
+
+
+def test_most_functions_and_classes_have_parameters():
+    assert len(COMPLETE) > 45
+
+
+@pytest.mark.parametrize("name", COMPLETE)
+def test_parameters_are_described_in_order(name):
+    section = inspect.getdoc(PUBLIC[name]).split("\nParameters\n----------\n")[1]
+    entries = re.findall(r"^(\w+(?:, \w+)*) : ", section.split("\n\n")[0], re.MULTILINE)
+    described = [parameter for entry in entries for parameter in entry.split(", ")]
+    assert described == list(inspect.signature(PUBLIC[name]).parameters)
