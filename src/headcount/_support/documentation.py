@@ -13,9 +13,7 @@ from typing import Any, TypeVar, dataclass_transform
 _Subject = TypeVar("_Subject", bound=Callable[..., Any])
 _Class = TypeVar("_Class", bound=type)
 _HEADING = re.compile(r"\n\n(\w+(?: \w+)*)\n-{3,}\n")
-# Sections that are copied where they are missing. Parameters are completed one by one.
-_COPIED = ("Attributes", "Returns")
-_FIRST = ("Parameters", *_COPIED)
+_FIRST = ("Parameters", "Attributes", "Returns")
 
 
 def documented(*sources: Any) -> Callable[[_Subject], _Subject]:
@@ -23,7 +21,7 @@ def documented(*sources: Any) -> Callable[[_Subject], _Subject]:
 
     A parameter that the docstring does not describe gets the description of the first source
     that has one, with the default that it has here. Parameters are in the order of the
-    signature. Attributes and results are copied if the docstring has none.
+    signature. Attributes, and results of the same type, are copied if there are none.
 
     >>> def scale(x, factor=2):
     ...     '''Scale a number.
@@ -44,7 +42,7 @@ def documented(*sources: Any) -> Callable[[_Subject], _Subject]:
     ...     limit : float, default=9
     ...         The limit.
     ...     '''
-    >>> print(stretch.__doc__.partition("----------\\n")[2])
+    >>> print(stretch.__doc__.partition("----------\n")[2])
     x : float
         The number.
     factor : float, default=3
@@ -54,12 +52,12 @@ def documented(*sources: Any) -> Callable[[_Subject], _Subject]:
     """
 
     def complete(subject: _Subject) -> _Subject:
-        text, sections = _divided(subject)
-        parameters = "\n".join(_parameters(subject, sources))
-        completed = {**sections, "Parameters": parameters}
-        for name in _COPIED:
-            texts = (_divided(source)[1].get(name, "") for source in (subject, *sources))
-            completed[name] = next(filter(None, texts), "")
+        text, completed = _divided(subject)
+        alike = [source for source in sources if _result(source) == _result(subject)]
+        for name, places in {"Attributes": sources, "Returns": alike}.items():
+            texts = (_divided(source)[1].get(name, "") for source in places)
+            completed = {name: next(filter(None, texts), ""), **completed}
+        completed["Parameters"] = "\n".join(_parameters(subject, sources))
         order = sorted(completed, key=[*_FIRST, *completed].index)
         written = [(name, completed[name]) for name in order if completed[name]]
         subject.__doc__ = text + "".join(
@@ -89,13 +87,18 @@ def _divided_text(docstring: str) -> tuple[str, dict[str, str]]:
     return text, dict(zip(sections[::2], sections[1::2], strict=True))
 
 
+def _result(subject: Any) -> Any:
+    """Type of the result of a function; that of a class is the same for all."""
+    return None if isinstance(subject, type) else subject.__annotations__.get("return")
+
+
 def _entries(subject: Any) -> dict[str, str]:
     """Descriptions of parameters by name; some have one together."""
     section = _divided(subject)[1].get("Parameters", "")
     return {
         name: entry.rstrip()
         for entry in re.split(r"\n(?=\S)", section)
-        for name in re.split(r" : |\n", entry)[0].split(", ")
+        for name in re.split(r" : |\n", entry)[0].replace("*", "").split(", ")
     }
 
 

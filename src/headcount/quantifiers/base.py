@@ -213,6 +213,7 @@ class ShareEstimator(BaseEstimator):
             random_state=random_state,
         )[0]
 
+    @documented(predict_many, estimate)
     def estimate_many(
         self,
         X: Any,
@@ -233,26 +234,15 @@ class ShareEstimator(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
-            The pool.
-        samples : Samples, iterable of index arrays, or None
-            The samples, as rows of the pool; None for one sample of all rows.
         labelled : pair of array-like, default=None
             Rows of the pool that have a label, and their labels. Each sample is estimated
             from the labels of its own items.
         design : LabelPlan, default=None
             Plan that the labelled rows were drawn by, with the samples as its groups. None
             for a simple random sample of the pool.
-        guarantee : {"approximate", "exact"}, default="approximate"
         prior : None, "shared", float, array-like of shape (K,) or (M, K), default=None
             As for `estimate`. "shared" learns it from the samples themselves, if there are ten
             or more with at most 200 items in the median: sites or products that are alike.
-        weights, clusters : array-like of shape (n,), default=None
-        estimand : {"realised", "expected"}, default="realised"
-        posterior : bool, default=False
-        replicates : int, default=4000
-        random_state : int, RandomState, Generator or None, default=None
-            As for `estimate`.
 
         Returns
         -------
@@ -347,6 +337,7 @@ class Quantifier(ShareEstimator):
         """
         return ""
 
+    @documented(ShareEstimator.estimate)
     def estimate_statistics(
         self,
         statistics: Any,
@@ -367,11 +358,6 @@ class Quantifier(ShareEstimator):
             with the columns cell, items and total.
         by : str, default=None
             Column of the groups in such a frame; by default the only other one.
-        estimand : {"realised", "expected"}, default="realised"
-        prior : None, float, array-like of shape (K,) or (M, K), default=None
-        replicates : int, default=4000
-        random_state : int, RandomState, Generator or None, default=None
-            As for `estimate`.
 
         Returns
         -------
