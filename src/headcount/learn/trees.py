@@ -421,21 +421,10 @@ def grow(
     cuts, counts = np.zeros(room, dtype=np.int64), np.zeros((room, n_classes), dtype=np.int64)
     with np.errstate(over="ignore"):
         n = grow_tree(
-            binned.bins,
-            codes,
-            weights,
-            items,
-            np.uint64(seed),
-            options.by_errors,
-            options.alone,
-            options.n_tried,
-            options.depth,
-            options.least,
-            features,
-            cuts,
-            children,
-            counts,
-        )
+            binned.bins, codes, weights, items, np.uint64(seed), options.by_errors,
+            options.alone, options.n_tried, options.depth, options.least,
+            features, cuts, children, counts,
+        )  # fmt: skip
     thresholds = np.zeros(n)
     for v in np.flatnonzero(features[:n] >= 0):
         thresholds[v] = binned.edges[features[v]][cuts[v]]
