@@ -14,8 +14,8 @@ TORCH := torch==2.13.0
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-spark lint format pytest docs docs-table docs-images bench
-.PHONY: clean distclean
+.PHONY: help demo test test-lowest test-spark lint format pytest docs docs-table docs-output docs-images
+.PHONY: bench clean distclean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort \
@@ -64,6 +64,9 @@ docs: $(VENV)/.docs-stamp  ## The documentation as a site (docs/_site/index.html
 docs-table: $(VENV)/.test-stamp  ## Renew the tables of methods and the results pages of studies
 	$(BIN)/python docs/make_methods.py
 	$(BIN)/python docs/make_results.py
+
+docs-output: $(VENV)/.test-stamp  ## Renew what code in the documents prints
+	$(BIN)/python docs/make_output.py $(ARGS)
 
 docs-images: $(VENV)/.demo-stamp  ## Renew the pictures in docs/images
 	$(BIN)/headcount demo headcount-demo

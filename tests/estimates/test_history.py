@@ -45,8 +45,12 @@ def two_classes(n, seed=0):
 
 def slow_posterior(readings, truth):
     """Chances of readings and of drifts by class, by plain sums over the grid."""
-    M, _, K = readings.shares.shape
+    M, G, K = readings.shares.shape
     drifts = history._DRIFTS
+    evidence = np.ones(G)
+    if LAST in readings.names:
+        evidence = np.array([history._RECENCY ** (g / (G - 1)) for g in range(G)])
+    evidence *= G / evidence.sum()
     log_weights, by_reading = [], []
     for m in range(M):
         of_common = []
@@ -65,7 +69,7 @@ def slow_posterior(readings, truth):
                     )
                     off = truth[:, k] - readings.shares[m, :, k]
                     usual = (1 - history._ODD) * stats.norm.pdf(off, 0, spread)
-                    density[t] = np.prod(usual + history._ODD / 2)
+                    density[t] = np.prod((usual + history._ODD / 2) ** evidence)
                 joint = near * density
                 conditional[o, k] = joint / joint.sum()
                 total += np.log(joint.sum()) * (K - 1) / K
@@ -82,13 +86,13 @@ def slow_posterior(readings, truth):
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_chances_are_those_of_plain_sums(n_classes):
+@pytest.mark.parametrize("names", [(PAST, PRIOR_SHIFT), (PAST, LAST, PRIOR_SHIFT)])
+def test_chances_are_those_of_plain_sums(n_classes, names):
     rng = np.random.default_rng(1)
     truth = rng.dirichlet(np.ones(n_classes) * 5, 6)
-    shares = np.stack([rng.dirichlet(np.ones(n_classes) * 5, 6), 0.7 * truth + 0.3 / n_classes])
-    readings = Readings(
-        (PAST, PRIOR_SHIFT), shares, np.full(shares.shape, 0.03), np.arange(1.0, 7)
-    )
+    far = rng.dirichlet(np.ones(n_classes) * 5, (len(names) - 1, 6))
+    shares = np.concatenate([far, [0.7 * truth + 0.3 / n_classes]])
+    readings = Readings(names, shares, np.full(shares.shape, 0.03), np.arange(1.0, 7))
     drift = Drift.learn(readings, truth, range(6))
     weights, sizes = slow_posterior(readings, truth)
     fast_weights, fast_sizes = drift._posterior(1.0, "unknown")
@@ -102,6 +106,20 @@ def test_the_reading_that_held_has_the_weight():
     weights = dict(zip(drift.names, drift.weights, strict=True))
     assert weights[POSTERIORS] > 0.95
     assert drift.weights.sum() == pytest.approx(1)
+
+
+def test_what_held_lately_matters_more_in_a_sequence():
+    """Two readings are right in half of the groups each: the later one has the weight."""
+    truth = two_classes(8)
+    off = np.where(np.arange(8) < 4, 0.6, 0.02)
+    readings = readings_of(truth, (1.0,) * 5)
+    for name, errors in ((POSTERIORS, off[::-1]), (COUNTS, off)):
+        odds = truth[:, 1] / truth[:, 0] * np.exp(errors)
+        shares = np.column_stack([np.ones(8), odds]) / (1 + odds)[:, None]
+        readings.shares[NAMES.index(name)] = shares
+    weights = dict(zip(NAMES, Drift.learn(readings, truth, range(8)).weights, strict=True))
+    before = history._BEFORE[COUNTS] / history._BEFORE[POSTERIORS]
+    assert weights[COUNTS] / weights[POSTERIORS] > 2 * before
 
 
 def test_some_groups_show_what_they_show_alone():

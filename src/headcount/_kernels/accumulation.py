@@ -95,19 +95,9 @@ def _moment(scores, weights, ratio, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def weighted_means(
-    train,
-    codes,
-    masses,
-    items,
-    indices,
-    offsets,
-    weights,
-    ratios,
-    start,
-    stop,
-    profiles,
-    observed,
-):
+    train, codes, masses, items, indices, offsets, weights, ratios, start, stop,
+    profiles, observed,
+):  # fmt: skip
     """Mean moments of classes, into `profiles` (S, K, K), and of samples, into `observed`.
 
     `masses` are the weights of the training items, which sum to 1 in each class, `weights`

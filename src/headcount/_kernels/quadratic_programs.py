@@ -198,18 +198,9 @@ def _whiten(L, vector, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def nearest_mixtures(
-    means,
-    covariances,
-    sizes,
-    directions,
-    observed,
-    counts,
-    steps,
-    start,
-    stop,
-    shares,
-    statistics,
-):
+    means, covariances, sizes, directions, observed, counts, steps, start, stop,
+    shares, statistics,
+):  # fmt: skip
     """Shares p on the simplex with least (q - M'p)' V^-1 (q - M'p), and that least value.
 
     V depends on p and is updated `steps` times with the last p. `means` has one row per

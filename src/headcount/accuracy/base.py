@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.documentation import documented
 from headcount.accuracy.estimates import (
     AccuracyEstimate,
     Observed,
@@ -232,13 +233,9 @@ Scored or Verdicts
         """
         return float(self.predict_many(X, None, metric)[0])
 
+    @documented(predict)
     def predict_table(self, X: Any) -> Floats:
         """Predict the shares of the items by true and predicted class.
-
-        Parameters
-        ----------
-        X
-            As for `predict`.
 
         Returns
         -------
@@ -247,6 +244,7 @@ Scored or Verdicts
         """
         return self.predict_tables(X, None)[0]
 
+    @documented(predict)
     def predict_many(self, X: Any, samples: Any, metric: Metric = "accuracy") -> Floats:
         """Predict a metric on many samples of a pool, which is classified once.
 
@@ -256,8 +254,6 @@ Scored or Verdicts
             The pool, in any form that `predict` takes.
         samples : Samples, iterable of index arrays, or None
             The samples, as rows of the pool; None for one sample of all rows.
-        metric : str or callable, default="accuracy"
-            As for `predict`.
 
         Returns
         -------
@@ -265,13 +261,12 @@ Scored or Verdicts
         """
         return self.predict_metrics(X, samples, [metric])[0]
 
+    @documented(predict_many)
     def predict_metrics(self, X: Any, samples: Any, metrics: Sequence[Metric]) -> Floats:
         """Predict several metrics on many samples of a pool, which are processed once.
 
         Parameters
         ----------
-        X, samples
-            As for `predict_many`.
         metrics : sequence of str or callable
             As for `predict`.
 
@@ -284,13 +279,9 @@ Scored or Verdicts
         checked = [self.fitted_.checked(metric) for metric in metrics]
         return self.fitted_.metrics(X, samples, checked)
 
+    @documented(predict_many)
     def predict_tables(self, X: Any, samples: Any) -> Floats:
         """Predict the shares by true and predicted class in many samples of a pool.
-
-        Parameters
-        ----------
-        X, samples
-            As for `predict_many`.
 
         Returns
         -------
@@ -300,6 +291,7 @@ Scored or Verdicts
         check_is_fitted(self, "fitted_")
         return self.fitted_.tables(X, samples)
 
+    @documented(predict)
     def estimate(
         self,
         X: Any,
@@ -322,8 +314,6 @@ Scored or Verdicts
 
         Parameters
         ----------
-        X, metric
-            As for `predict`.
         labelled : pair of array-like, default=None
             Rows of X that have a label, and their labels. The rows must have been drawn at
             random: by ``plan_labels`` of a quantifier, or as a simple random sample.
@@ -365,6 +355,7 @@ Scored or Verdicts
             random_state=random_state,
         )[0]
 
+    @documented(predict_many, estimate)
     def estimate_many(
         self,
         X: Any,
@@ -384,10 +375,6 @@ Scored or Verdicts
 
         Parameters
         ----------
-        X, samples, metric
-            As for `predict_many`.
-        labelled, design, estimand, prior, replicates, level, random_state
-            As for `estimate`.
         groups : sequence of length S, default=None
             Names of the samples, in the order of time if the groups of `fit` were. Those of
             `fit` have labelled items of their own.
@@ -426,6 +413,7 @@ Scored or Verdicts
         learnt = past.learn(checked, estimate)
         return list(learnt.estimates(self.fitted_, answers, pool, samples, groups))
 
+    @documented(estimate)
     def estimate_statistics(
         self,
         statistics: GroupStatistics,
@@ -443,10 +431,6 @@ Scored or Verdicts
         ----------
         statistics : Statistics
             Statistics of the items, made with this predictor.
-        metric : str or callable, default="accuracy"
-            As for `predict`.
-        estimand, prior, replicates, level, random_state
-            As for `estimate_many`.
 
         Returns
         -------

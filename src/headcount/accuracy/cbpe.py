@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from headcount._support.arrays import Floats, Ints, divided_by_sums
+from headcount._support.documentation import parametrised
 from headcount._support.parameters import check_choice
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import ConfusionModel
@@ -39,7 +40,7 @@ _N_FOLDS, _N_FOLDS_OF_SAMPLES = 5, 3
 _MOST_WEIGHT = 50.0
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@parametrised
 class CBPE(Predictor):
     """Confidence-based performance estimation: the expected table of calibrated posteriors.
 
@@ -50,8 +51,6 @@ class CBPE(Predictor):
 
     Parameters
     ----------
-    classifier
-        As for `Predictor`.
     calibration : {"isotonic", "platt", "ts", "bcts", "vs", "nbvs", None}, default="isotonic"
         Calibration of the posteriors, fitted on the reference; None uses them as they are.
     correction : {None, "prior"}, default=None
@@ -276,7 +275,7 @@ def _table_sums(labels: Ints, samples: Samples, joint: Floats) -> Floats:
     return np.asarray(tables / samples.sizes[:, None, None])
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@parametrised
 class PAPE(Predictor):
     """Probabilistic adaptive performance estimation: `CBPE`, calibrated for each sample.
 

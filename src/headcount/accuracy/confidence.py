@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from headcount._support.arrays import Bools, Floats, Ints, divided_by_sums
+from headcount._support.documentation import parametrised
 from headcount._support.parameters import check_choice, check_count
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.cbpe import ExpectedTables
@@ -22,13 +23,9 @@ _MOST_ROUNDS = 200
 _TOLERANCE = 1e-9
 
 
+@parametrised
 class Naive(Predictor):
     """Accuracy on the reference, for every sample: correct if nothing has changed.
-
-    Parameters
-    ----------
-    classifier
-        As for `Predictor`.
 
     Examples
     --------
@@ -67,7 +64,7 @@ class _Constant(ConfusionModel):
         return np.tile(self.table, (len(sizes), 1, 1))
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@parametrised
 class ATC(Predictor):
     """Average thresholded confidence: the share of items with a high confidence.
 
@@ -78,8 +75,6 @@ class ATC(Predictor):
 
     Parameters
     ----------
-    classifier
-        As for `Predictor`.
     score : {"maxconf", "entropy"}, default="maxconf"
         Measure of confidence: the highest posterior, or the negative entropy of all.
 
@@ -152,7 +147,7 @@ def _confidence(outputs: ModelOutputs, score: str) -> Floats:
     return outputs.confidence if score == "maxconf" else outputs.negative_entropy
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@parametrised
 class Mandoline(Predictor):
     """Accuracy on the reference, with weights that give its slices the shares of the sample.
 
@@ -163,8 +158,6 @@ class Mandoline(Predictor):
 
     Parameters
     ----------
-    classifier
-        As for `Predictor`.
     bins : int, default=5
         Number of bins of the entropy, with equally many items of the reference each.
 

@@ -12,6 +12,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.base import clone
 
 from headcount._support.arrays import Floats, Ints
+from headcount._support.documentation import parametrised
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import ConfusionModel
 from headcount.accuracy.metrics import ModelOutputs, Reference, among
@@ -350,9 +351,16 @@ def _nearest(H: Floats, c: Floats) -> Floats | None:
     return None
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@parametrised
 class _Equations(Predictor):
-    """Base of methods with a quantifier and the rates of the reference."""
+    """Base of methods with a quantifier and the rates of the reference.
+
+    Parameters
+    ----------
+    quantifier : Quantifier, default=None
+        Estimates the shares of the classes from the outputs of the classifier; `KDEyML` by
+        default. With one of predicted labels, such as `ACC`, `Verdicts` are accepted.
+    """
 
     _mixes_classes: ClassVar[bool] = True
     quantifier: Any = None
@@ -398,6 +406,7 @@ class _Leap(ConfusionModel):
         return replace(self, shares=of_new), replace(self, shares=of_reference)
 
 
+@parametrised
 class LEAP(_Equations):
     """Linear equations for the table, as many as it has cells.
 
@@ -407,14 +416,6 @@ class LEAP(_Equations):
     of all classes but the first. The first class gets the remaining predictions, so the
     result depends on which class is first in ``classes_``. If the remainder is negative, the
     equations are solved by least squares.
-
-    Parameters
-    ----------
-    classifier
-        As for `Predictor`.
-    quantifier : Quantifier, default=None
-        Estimates the shares of the classes from the outputs of the classifier; `KDEyML` by
-        default. With one of predicted labels, such as `ACC`, `Verdicts` are accepted.
 
     Examples
     --------
@@ -443,16 +444,12 @@ class LEAP(_Equations):
         return Exact(rates)
 
 
+@parametrised
 class OLEAP(_Equations):
     """All linear equations for the table, solved by least squares.
 
     The equations are those of `LEAP` for every class: more than the table has cells. The
     order of the classes does not matter.
-
-    Parameters
-    ----------
-    classifier, quantifier
-        As for `LEAP`.
 
     Examples
     --------
@@ -477,13 +474,9 @@ class OLEAP(_Equations):
         return LeastSquaresTables(rates, every=True)
 
 
+@parametrised
 class SLEAP(_Equations):
     """Rates of the reference times shares of the sample.
-
-    Parameters
-    ----------
-    classifier, quantifier
-        As for `LEAP`.
 
     Examples
     --------

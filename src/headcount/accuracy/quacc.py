@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from headcount._support.arrays import Bools, Floats, Ints
+from headcount._support.documentation import parametrised
 from headcount._support.parameters import check_choice, check_flag
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import ConfusionModel
@@ -264,7 +265,7 @@ def _with_unknown_predictions(
     return shares
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@parametrised
 class QuAcc(Predictor):
     """Quantification of the cells of the table, as if they were classes.
 
@@ -279,8 +280,6 @@ class QuAcc(Predictor):
 
     Parameters
     ----------
-    classifier
-        As for `Predictor`.
     quantifier : Quantifier, default=None
         Estimates the shares of the cells; `SLD` with calibration by default. Without a
         classifier of its own it gets logistic regression: on scaled features, if they are

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from headcount._support.arrays import Floats, Ints
+from headcount._support.documentation import parametrised
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_count
 from headcount.accuracy.base import Predictor
@@ -110,12 +111,21 @@ class _ReverseRegression(Regression):
         return self.rows
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@parametrised
 class RegressionPredictor(Predictor):
     """Base of methods that regress metrics on one statistic of a sample.
 
     The reference is split, 60 to 40. For samples of the 40%, the difference of a metric to
     its value on the 60% is regressed on the statistic.
+
+    Parameters
+    ----------
+    n_samples : int, default=100
+        Number of samples for the regression, with shares uniform on the simplex.
+    size : int, default=1000
+        Number of items in each of these samples.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed of the split and of the samples.
     """
 
     n_samples: int = 100
@@ -144,23 +154,13 @@ class RegressionPredictor(Predictor):
         )
 
 
+@parametrised
 class DoC(RegressionPredictor):
     """Difference of confidences: the accuracy regressed on the mean confidence.
 
     The reference is split, 60 to 40. For samples with various shares drawn from the 40%, the
     difference of the metric to that on the 60% is regressed on the difference of the mean
     highest posterior.
-
-    Parameters
-    ----------
-    classifier
-        As for `Predictor`.
-    n_samples : int, default=100
-        Number of samples for the regression, with shares uniform on the simplex.
-    size : int, default=1000
-        Number of items in each of these samples.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the split and of the samples.
 
     Examples
     --------
@@ -187,9 +187,15 @@ class DoC(RegressionPredictor):
         return _ConfidenceGap(float(reference.take(rows).items.confidence.mean()))
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@parametrised
 class _ReverseClassification(RegressionPredictor):
-    """Base of methods that train a learner on the predicted classes of each sample."""
+    """Base of methods that train a learner on the predicted classes of each sample.
+
+    Parameters
+    ----------
+    learner : scikit-learn classifier, default=None
+        Learner that is trained on predicted classes; a clone of the classifier by default.
+    """
 
     _regression: ClassVar = _ReverseRegression
     learner: Any = None
@@ -206,22 +212,14 @@ class _ReverseClassification(RegressionPredictor):
         return self.learner
 
 
+@parametrised
 class RCA(_ReverseClassification):
     """Reverse classification accuracy: disagreement with a learner of pseudo-labels.
 
     A learner is trained on the sample with the predicted classes as labels. Its disagreement
     with the classifier on held-out labelled items measures how much the sample has changed.
-    Metrics are regressed on that, with samples of various shares drawn from the reference.
-    One learner is trained for each sample.
-
-    Parameters
-    ----------
-    classifier : fitted scikit-learn classifier
-        The classifier whose accuracy is predicted.
-    learner : scikit-learn classifier, default=None
-        Learner that is trained on predicted classes; a clone of the classifier by default.
-    n_samples, size, random_state
-        As for `DoC`. Samples are drawn with replacement.
+    Metrics are regressed on that, with samples of various shares drawn from the reference, with
+    replacement. One learner is trained for each sample.
 
     Examples
     --------
@@ -249,21 +247,13 @@ class RCA(_ReverseClassification):
         return _Disagreement(self._checked_learner(), held_out.X, held_out.labels)
 
 
+@parametrised
 class RCAStar(_ReverseClassification):
     """`RCA` with learners of pseudo-labels on both sides.
 
     A learner of the sample is compared not with the classifier but with a learner of its
     predictions: trained on one half of the held-out items and compared on the other half.
     Errors that come from training on predicted classes are then on both sides.
-
-    Parameters
-    ----------
-    classifier : fitted scikit-learn classifier
-        The classifier whose accuracy is predicted.
-    learner : scikit-learn classifier, default=None
-        Learner that is trained on predicted classes; a clone of the classifier by default.
-    n_samples, size, random_state
-        As for `DoC`. Samples are drawn with replacement.
 
     Examples
     --------
@@ -343,6 +333,7 @@ def _drawn_samples(
     return Samples(rows[samples.indices], samples.offsets, n_pool=len(reference))
 
 
+@parametrised
 class NuclearNorm(RegressionPredictor):
     """Metrics regressed on the nuclear norm of the posteriors of a sample.
 
@@ -350,13 +341,6 @@ class NuclearNorm(RegressionPredictor):
     predicted classes are many. The reference is split, 60 to 40. For samples with various
     shares drawn from the 40%, the difference of the metric to that on the 60% is regressed on
     the norm.
-
-    Parameters
-    ----------
-    classifier
-        As for `Predictor`.
-    n_samples, size, random_state
-        As for `DoC`.
 
     Examples
     --------
@@ -394,6 +378,7 @@ def nuclear_norms(pool: ModelOutputs, samples: Samples) -> Floats:
     return np.asarray(np.sqrt(squares).sum(axis=1) / np.sqrt(np.minimum(samples.sizes, K)))
 
 
+@parametrised
 class DispersionScore(RegressionPredictor):
     """Metrics regressed on the distances between predicted classes.
 
@@ -408,8 +393,6 @@ class DispersionScore(RegressionPredictor):
     classifier : fitted scikit-learn classifier
         The classifier whose accuracy is predicted. Of a pipeline, the features are the input
         of its last step.
-    n_samples, size, random_state
-        As for `DoC`.
 
     Examples
     --------

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from headcount._support.arrays import Array, Bools, Floats, Ints
+from headcount._support.documentation import parametrised
 from headcount._support.execution import base_seeds
 from headcount._support.frames import pl
 from headcount._support.parameters import check_count, check_fraction, check_grid
@@ -39,7 +40,7 @@ from headcount.scores.scorer import ScoredPool, equal_scorers
 _GRID = {"variant": ["1xn2", "nxn", "1xn+1"], "covariates": [True, False]}
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@parametrised
 class QuAccSearch(Predictor):
     """`QuAcc` with the settings that predict accuracy best on held-out samples.
 
@@ -50,8 +51,6 @@ class QuAccSearch(Predictor):
 
     Parameters
     ----------
-    classifier
-        As for `Predictor`.
     quantifier : Quantifier, default=None
         As for `QuAcc`.
     param_grid : dict of str to list, or list of such dicts, default=None

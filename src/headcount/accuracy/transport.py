@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from headcount._support.arrays import Floats, Ints
+from headcount._support.documentation import parametrised
 from headcount._support.parameters import check_choice
 from headcount.accuracy.base import Predictor
 from headcount.accuracy.fitted import AccuracyModel, MetricModel
@@ -26,9 +27,15 @@ _SMALLEST = 1e-300
 _REFERENCE = "Lu et al., NeurIPS 2023"
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@parametrised
 class _Transport(Predictor):
-    """Base of methods that assign a class to each item, with given shares of the classes."""
+    """Base of methods that assign a class to each item, with given shares of the classes.
+
+    Parameters
+    ----------
+    calibration : {"isotonic", "platt", "ts", "bcts", "vs", "nbvs", None}, default="ts"
+        Calibration of the posteriors, fitted on the reference; None uses them as they are.
+    """
 
     calibration: str | None = "ts"
 
@@ -42,19 +49,13 @@ class _Transport(Predictor):
         return _Costs(present, reference.prior[present], calibrator)
 
 
+@parametrised
 class COT(_Transport):
     """Confidence optimal transport: the least cost of moving posteriors to classes.
 
     Each item is assigned to a class, so that the classes have their shares in the reference
     and the mean posterior of the assigned class is as high as possible: that is the predicted
     accuracy. Correct if the shares of the classes have not changed.
-
-    Parameters
-    ----------
-    classifier
-        As for `Predictor`.
-    calibration : {"isotonic", "platt", "ts", "bcts", "vs", "nbvs", None}, default="ts"
-        Calibration of the posteriors, fitted on the reference; None uses them as they are.
 
     Examples
     --------
@@ -78,16 +79,12 @@ class COT(_Transport):
         return self._costs(reference)
 
 
+@parametrised
 class COTT(_Transport):
     """Thresholded optimal transport: the share of items with a low cost of transport.
 
     Items are assigned to classes as in `COT`. The threshold of the cost is such that the share
     of the reference above it is the error on the reference.
-
-    Parameters
-    ----------
-    classifier, calibration
-        As for `COT`.
 
     Examples
     --------

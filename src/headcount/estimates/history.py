@@ -74,12 +74,16 @@ _GROWTH = 0.2
 # Chance that a group is odd: a share of a labelled one may be anything, and labelled groups say
 # nothing about a new one.
 _ODD = 0.05
-# Where readings disagree more than this many times as much as in labelled groups, these say
-# little about which of them holds: for shares, and for intervals, which are more cautious. A
-# disagreement that counts, in log odds.
-_REACH, _REACH_OF_INTERVALS, _DISAGREEMENT = 5.0, 1.2, 0.15
+# Evidence of the last labelled group of a sequence, relative to that of the first: what held
+# lately matters more.
+_RECENCY = np.e
+# Where readings disagree more than this many times as much as in labelled groups, intervals are
+# cautious, as these groups may say little about which of them holds. A disagreement that
+# counts, in log odds.
+_REACH_OF_INTERVALS, _DISAGREEMENT = 1.2, 0.15
 # Where labelled groups and the new items look like mixtures of classes that are told apart, the
-# method is likelier right by this factor. Labelled groups say less about larger changes then.
+# method is likelier right by this factor, and shares are cautious as well, if readings disagree
+# this many times as much.
 _ALIKE, _REACH_IF_ALIKE, _MOST_UNLIKE = 5.0, 2.0, 1 / 3
 # Shares below are as uncertain as this one, relative to their distance from 0 or 1.
 _LEAST_SHARE = 0.01
@@ -351,6 +355,15 @@ class Drift:
             return "unlike"
         return "unknown" if p_value is None or not self._are_alike else "alike"
 
+    @cached_property
+    def _evidence(self) -> Floats:
+        """Evidence of each labelled group, one on average: more of the later of a sequence."""
+        G = len(self.groups)
+        if G < 2 or LAST not in self.names:
+            return np.ones(G)
+        evidence = np.geomspace(1.0, _RECENCY, G)
+        return np.asarray(evidence / evidence.mean())
+
     def _trust(self, disagreements: Floats, reach: float) -> float:
         """Weight of what labelled groups show, where readings disagree by so much."""
         if not len(self.groups):
@@ -363,7 +376,7 @@ class Drift:
         """Chances of the readings, (M,), and of drifts by reading and class, (M, T, K)."""
         K = self.likelihoods.shape[3]
         near = _near_one_another()
-        log = trust * self.likelihoods.sum(axis=2)
+        log = trust * (self.likelihoods * self._evidence[:, None]).sum(axis=2)
         highest = log.max(axis=1, keepdims=True)
         relative = np.exp(log - highest)
         # Likelihood of the common drift in each class, over the drifts of the class.
@@ -469,8 +482,7 @@ class Drift:
         posterior = self._posterior if posterior is None else posterior
         shares, disagreements = readings.shares[:, place], readings.disagreements[:, place]
         looks = self._looks(p_value)
-        reach = _REACH_IF_ALIKE if looks == "alike" else _REACH
-        trust = self._trust(disagreements, reach)
+        trust = self._trust(disagreements, _REACH_IF_ALIKE if looks == "alike" else np.inf)
         cautious = self._trust(disagreements, _REACH_OF_INTERVALS)
         usual = posterior(cautious, looks)
         wider = ReadingMixture(

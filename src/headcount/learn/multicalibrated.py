@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.documentation import documented
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_count, check_positive
 from headcount.items.arrays import check_labels, check_weights
@@ -181,13 +182,9 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
             trees.append(_LeafCorrection(j, tree, self.learning_rate * slope / curved))
         return trees
 
+    @documented(fit)
     def predict_proba(self, X: Any) -> Floats:
         """Posteriors of the classes.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
 
         Returns
         -------
@@ -203,13 +200,9 @@ class MulticalibratedClassifier(ClassifierMixin, BaseEstimator):
             _move(margins, trees, features)
         return np.asarray(softmax(margins, axis=1))
 
+    @documented(fit)
     def predict(self, X: Any) -> Array:
         """Class with the highest posterior.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
 
         Returns
         -------

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headcount._kernels.structural_svm import q_loss, solve_planes, worst_counts_for_q
 from headcount._support.arrays import Array, Bools, Floats, Ints
+from headcount._support.documentation import documented
 from headcount._support.execution import each_range
 from headcount._support.parameters import check_choice, check_count, check_positive
 from headcount.errors import warn
@@ -180,13 +181,9 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
         self._keep([plane for plane in planes if plane is not None])
         return self
 
+    @documented(fit)
     def decision_function(self, X: Any) -> Floats:
         """Return signed distances from the hyperplanes, times the length of w.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The items.
 
         Returns
         -------
@@ -199,13 +196,9 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
         values: Floats = self._features(X) @ self.coef_.T + self.intercept_
         return values[:, 0] if len(self.classes_) == 2 else values
 
+    @documented(fit)
     def predict(self, X: Any) -> Array:
         """Predict the classes of items.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The items.
 
         Returns
         -------

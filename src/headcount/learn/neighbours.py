@@ -12,6 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.documentation import documented
 from headcount._support.parameters import check_count, check_positive
 from headcount.learn.checks import check_items
 
@@ -98,13 +99,9 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
         ).fit(X)
         return self
 
+    @documented(fit)
     def predict_proba(self, X: Any) -> Floats:
         """Return the share of each class in the weighted votes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The items.
 
         Returns
         -------
@@ -115,13 +112,9 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
         shares: Floats = votes / votes.sum(axis=1, keepdims=True)
         return shares
 
+    @documented(fit)
     def predict(self, X: Any) -> Array:
         """Predict the class with the largest weighted vote, on a tie the first.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-            The items.
 
         Returns
         -------

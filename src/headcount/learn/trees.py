@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headcount._kernels.forest import count_votes, find_leaves, grow_tree
 from headcount._support.arrays import Array, Bools, Floats, Ints
+from headcount._support.documentation import documented
 from headcount._support.execution import each_range
 from headcount._support.parameters import check_choice, check_count
 from headcount.learn.checks import check_items, refuse_sparse, seeds_of
@@ -55,13 +56,9 @@ class _VotingTrees(ClassifierMixin, BaseEstimator):
         shares: Floats = votes / votes.sum(axis=1, keepdims=True)
         return shares
 
+    @documented(predict_proba)
     def predict(self, X: Any) -> Array:
         """Predict the class with the most votes, on a tie the first.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            The items.
 
         Returns
         -------
@@ -172,13 +169,12 @@ class QuantificationTreeClassifier(_VotingTrees):
     min_samples_leaf: int = 1
     random_state: Any = None
 
+    @documented(_VotingTrees.predict_proba)
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Grow the tree.
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-            The items.
         y : array-like of shape (n,)
             Labels of any type.
         """
@@ -276,16 +272,9 @@ class QuantificationForestClassifier(_VotingTrees):
     min_samples_leaf: int = 1
     random_state: Any = None
 
+    @documented(QuantificationTreeClassifier.fit)
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Grow the trees.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            The items.
-        y : array-like of shape (n,)
-            Labels of any type.
-        """
+        """Grow the trees."""
         n_trees = check_count("n_estimators", self.n_estimators)
         seeds = seeds_of(self.random_state, n_trees)
         X, self.classes_, codes = check_items(self, X, y, accept_sparse=False)
@@ -432,21 +421,10 @@ def grow(
     cuts, counts = np.zeros(room, dtype=np.int64), np.zeros((room, n_classes), dtype=np.int64)
     with np.errstate(over="ignore"):
         n = grow_tree(
-            binned.bins,
-            codes,
-            weights,
-            items,
-            np.uint64(seed),
-            options.by_errors,
-            options.alone,
-            options.n_tried,
-            options.depth,
-            options.least,
-            features,
-            cuts,
-            children,
-            counts,
-        )
+            binned.bins, codes, weights, items, np.uint64(seed), options.by_errors,
+            options.alone, options.n_tried, options.depth, options.least,
+            features, cuts, children, counts,
+        )  # fmt: skip
     thresholds = np.zeros(n)
     for v in np.flatnonzero(features[:n] >= 0):
         thresholds[v] = binned.edges[features[v]][cuts[v]]

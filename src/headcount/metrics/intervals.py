@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from headcount._support.arrays import Floats
+from headcount._support.documentation import documented
 from headcount._support.parameters import check_fraction
 from headcount.errors import HeadcountError
 from headcount.metrics.checks import Errors, check_numbers, check_shares, errors
@@ -19,7 +20,7 @@ def winkler(p: ArrayLike, low: ArrayLike, high: ArrayLike, *, level: float = 0.9
 
     The penalty of a class is 2 / (1 - level) times the distance of its share from the
     interval. The expected score is least for the true quantiles, so that neither wide nor
-    overconfident intervals are rewarded.
+    overconfident intervals are rewarded. Smaller scores are better.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ def winkler(p: ArrayLike, low: ArrayLike, high: ArrayLike, *, level: float = 0.9
     Returns
     -------
     float or ndarray of shape (...)
-        The scores, means over classes; smaller is better.
+        One number per sample; a plain number for vectors.
 
     References
     ----------
@@ -52,20 +53,11 @@ def winkler(p: ArrayLike, low: ArrayLike, high: ArrayLike, *, level: float = 0.9
     return errors((high - low + penalty * _outside(p, low, high)).mean(axis=-1))
 
 
+@documented(winkler)
 def coverage(p: ArrayLike, low: ArrayLike, high: ArrayLike) -> Errors:
     """Share of the classes whose interval contains the true share.
 
-    Parameters
-    ----------
-    p : array-like of shape (..., K)
-        True shares.
-    low, high : array-like of shape (..., K)
-        Ends of the interval of each class.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        From 0 to 1; the mean over samples should be near the level of the intervals.
+    The mean over samples should be near the level of the intervals.
 
     Examples
     --------
@@ -77,20 +69,11 @@ def coverage(p: ArrayLike, low: ArrayLike, high: ArrayLike) -> Errors:
     return errors((_outside(p, low, high) <= _TOLERANCE).mean(axis=-1))
 
 
+@documented(winkler)
 def width(p: ArrayLike, low: ArrayLike, high: ArrayLike) -> Errors:
     """Mean width of the intervals over classes.
 
-    Parameters
-    ----------
-    p : array-like of shape (..., K)
-        True shares, which are not used: all measures of intervals take the same arguments.
-    low, high : array-like of shape (..., K)
-        Ends of the interval of each class.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        From 0 to 1.
+    The true shares `p` are not used: all measures of intervals take the same arguments.
 
     Examples
     --------

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 
 from headcount._support.arrays import Floats
+from headcount._support.documentation import documented
 from headcount._support.parameters import check_log_base
 from headcount.errors import HeadcountError
 from headcount.metrics.checks import (
@@ -22,6 +23,8 @@ from headcount.metrics.checks import (
 def ae(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     """Absolute error, the mean over classes of ``|p_hat - p|``.
 
+    The errors are from 0 to ``2 / K``.
+
     Parameters
     ----------
     p, p_hat : array-like of shape (..., K)
@@ -30,7 +33,7 @@ def ae(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     Returns
     -------
     float or ndarray of shape (...)
-        The errors, from 0 to ``2 / K``.
+        One number per pair of `p` and `p_hat`; a plain number for vectors.
 
     Examples
     --------
@@ -42,20 +45,12 @@ def ae(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     return errors(np.abs(p_hat - p).mean(axis=-1))
 
 
+@documented(ae)
 def tae(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     """Total absolute error, the sum over classes of ``|p_hat - p|``.
 
-    Some studies call this the absolute error, which here is the mean :func:`ae`.
-
-    Parameters
-    ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        The errors, from 0 to 2.
+    The errors are from 0 to 2. Some studies call this the absolute error, which here is the
+    mean :func:`ae`.
 
     Examples
     --------
@@ -67,18 +62,11 @@ def tae(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     return errors(np.abs(p_hat - p).sum(axis=-1))
 
 
+@documented(ae)
 def nae(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     """Normalised absolute error, relative to the worst possible estimate of ``p``.
 
-    Parameters
-    ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        The errors, from 0 to 1.
+    The errors are from 0 to 1.
 
     Examples
     --------
@@ -90,20 +78,16 @@ def nae(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     return errors(np.abs(p_hat - p).sum(axis=-1) / (2 * (1 - p.min(axis=-1))))
 
 
+@documented(ae)
 def rae(p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = None) -> Errors:
     """Relative absolute error, the mean over classes of ``|p_hat - p| / p``.
 
+    The errors have no upper bound.
+
     Parameters
     ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares.
     size, eps : number or array-like, optional
         Number of items in each sample, or the smoothing constant. By default no smoothing.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        The errors, from 0 without an upper bound.
 
     Examples
     --------
@@ -118,13 +102,9 @@ def rae(p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = 
     return errors((np.abs(p_hat - p) / p).mean(axis=-1))
 
 
+@documented(ae)
 def mae(p: ArrayLike, p_hat: ArrayLike) -> float:
     """Mean of the absolute errors of all samples: see `ae`.
-
-    Parameters
-    ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares.
 
     Returns
     -------
@@ -140,15 +120,9 @@ def mae(p: ArrayLike, p_hat: ArrayLike) -> float:
     return float(np.mean(ae(p, p_hat)))
 
 
+@documented(ae, rae)
 def mrae(p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = None) -> float:
     """Mean of the relative absolute errors of all samples: see `rae`.
-
-    Parameters
-    ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares.
-    size, eps : number or array-like, optional
-        Number of items in each sample, or the smoothing constant. By default no smoothing.
 
     Returns
     -------
@@ -164,22 +138,13 @@ def mrae(p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers =
     return float(np.mean(rae(p, p_hat, size=size, eps=eps)))
 
 
+@documented(ae, rae)
 def nrae(
     p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = None
 ) -> Errors:
     """Normalised relative absolute error, relative to the worst possible estimate of ``p``.
 
-    Parameters
-    ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares.
-    size, eps : number or array-like, optional
-        Number of items in each sample, or the smoothing constant. By default no smoothing.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        The errors, from 0 to 1.
+    The errors are from 0 to 1.
 
     Examples
     --------
@@ -195,18 +160,11 @@ def nrae(
     return errors(error / (1 + (p.shape[-1] - 2) * rarest[..., 0]))
 
 
+@documented(ae)
 def se(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     """Squared error, the mean over classes of ``(p_hat - p) ** 2``.
 
-    Parameters
-    ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        The errors, from 0 to ``2 / K``.
+    The errors are from 0 to ``2 / K``.
 
     Examples
     --------
@@ -218,6 +176,7 @@ def se(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     return errors(((p_hat - p) ** 2).mean(axis=-1))
 
 
+@documented(ae, rae)
 def kld(
     p: ArrayLike,
     p_hat: ArrayLike,
@@ -228,19 +187,12 @@ def kld(
 ) -> Errors:
     """Kullback-Leibler divergence, the sum over classes of ``p * log(p / p_hat)``.
 
+    The divergences are in nats by default and have no upper bound.
+
     Parameters
     ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares.
-    size, eps : number or array-like, optional
-        Number of items in each sample, or the smoothing constant. By default no smoothing.
     base : float, default=None
         Base of the logarithm, such as 2 for bits. By default the natural logarithm.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        The divergences, in nats by default, from 0 without an upper bound.
 
     Examples
     --------
@@ -255,6 +207,7 @@ def kld(
     return _divergence(p, p_hat, size, eps, base, "kld")
 
 
+@documented(ae, rae)
 def nkld(
     p: ArrayLike,
     p_hat: ArrayLike,
@@ -265,20 +218,13 @@ def nkld(
 ) -> Errors:
     """Kullback-Leibler divergence mapped to [0, 1]: ``2 * exp(kld) / (1 + exp(kld)) - 1``.
 
+    The results are from 0 to 1.
+
     Parameters
     ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares.
-    size, eps : number or array-like, optional
-        Number of items in each sample, or the smoothing constant. By default no smoothing.
     base : float, default=None
         Base of the logarithm in the divergence. By default the natural logarithm. Some
         published figures use base 2 and are larger.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        The divergences, from 0 to 1.
 
     Examples
     --------
@@ -289,13 +235,9 @@ def nkld(
     return errors(np.tanh(_divergence(p, p_hat, size, eps, base, "nkld") / 2))
 
 
+@documented(ae)
 def bias(p: ArrayLike, p_hat: ArrayLike) -> Floats:
     """Signed error of each class, ``p_hat - p``.
-
-    Parameters
-    ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares.
 
     Returns
     -------
@@ -312,20 +254,16 @@ def bias(p: ArrayLike, p_hat: ArrayLike) -> Floats:
     return p_hat - p
 
 
+@documented(ae)
 def shift(p: ArrayLike, p_train: ArrayLike) -> Errors:
     """Absolute error between the shares of a sample and those in training.
 
-    :func:`bias` gives the signed difference of each class.
+    The shifts are from 0 to ``2 / K``. :func:`bias` gives the signed difference of each class.
 
     Parameters
     ----------
     p, p_train : array-like of shape (..., K)
         Shares in the sample and in training.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        The shifts, from 0 to ``2 / K``.
 
     Examples
     --------
@@ -351,18 +289,11 @@ def _divergence(
     return errors(nats if base is None else nats / np.log(check_log_base("base", base)))
 
 
+@documented(ae)
 def hellinger(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     """Hellinger distance, ``sqrt(sum((sqrt(p_hat) - sqrt(p)) ** 2) / 2)``.
 
-    Parameters
-    ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        The distances, from 0 to 1.
+    The distances are from 0 to 1.
 
     Examples
     --------
@@ -374,21 +305,12 @@ def hellinger(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     return errors(np.sqrt(((np.sqrt(p_hat) - np.sqrt(p)) ** 2).sum(axis=-1) / 2))
 
 
+@documented(ae)
 def topsoe(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     """Topsøe divergence: of both shares from their mean, added up.
 
     The sum over classes of ``p * log(p / m) + p_hat * log(p_hat / m)`` with the mean
-    ``m = (p + p_hat) / 2``. Zeros need no smoothing.
-
-    Parameters
-    ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        The divergences in nats, from 0 to ``2 * log(2)``.
+    ``m = (p + p_hat) / 2``. Zeros need no smoothing. It is in nats, from 0 to ``2 * log(2)``.
 
     Examples
     --------
@@ -400,18 +322,11 @@ def topsoe(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     return errors(_topsoe(p, p_hat))
 
 
+@documented(ae)
 def jsd(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     """Jensen-Shannon divergence, half of :func:`topsoe`.
 
-    Parameters
-    ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        The divergences in nats, from 0 to ``log(2)``.
+    The divergences are in nats, from 0 to ``log(2)``.
 
     Examples
     --------
@@ -423,20 +338,12 @@ def jsd(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     return errors(_topsoe(p, p_hat) / 2)
 
 
+@documented(ae)
 def bray_curtis(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     """Bray-Curtis dissimilarity, ``sum(|p_hat - p|) / sum(p_hat + p)``.
 
-    For shares it is half of :func:`tae`, the total variation distance.
-
-    Parameters
-    ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        The dissimilarities, from 0 to 1.
+    The dissimilarities are from 0 to 1. For shares it is half of :func:`tae`, the total
+    variation distance.
 
     Examples
     --------
@@ -448,6 +355,7 @@ def bray_curtis(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     return errors(np.abs(p_hat - p).sum(axis=-1) / (p_hat + p).sum(axis=-1))
 
 
+@documented(ae, rae)
 def aitchison(
     p: ArrayLike, p_hat: ArrayLike, *, size: Numbers = None, eps: Numbers = None
 ) -> Errors:
@@ -455,18 +363,7 @@ def aitchison(
 
     The logarithm of each share is taken relative to the mean logarithm of all shares, so
     that only ratios of shares count: an error of 1% to 2% is as large as one of 20% to 40%.
-
-    Parameters
-    ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares.
-    size, eps : number or array-like, optional
-        Number of items in each sample, or the smoothing constant. By default no smoothing.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        The distances, from 0 without an upper bound.
+    The distances have no upper bound.
 
     Examples
     --------
@@ -481,22 +378,18 @@ def aitchison(
     return errors(np.linalg.norm(ratio - ratio.mean(axis=-1, keepdims=True), axis=-1))
 
 
+@documented(ae)
 def sre(p: ArrayLike, p_hat: ArrayLike, p_train: ArrayLike) -> Errors:
     """Squared ratio error, the mean over classes of ``((p_hat - p) / p_train) ** 2``.
 
     It is the squared error of the ratios ``p_hat / p_train``, the weights that training items
     of each class need to look like the sample. As it needs the training shares, it is not found
-    by name.
+    by name. The errors have no upper bound.
 
     Parameters
     ----------
     p, p_hat, p_train : array-like of shape (..., K)
         True and estimated shares, and those in training, none of which may be 0.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        The errors, from 0 without an upper bound.
 
     Examples
     --------

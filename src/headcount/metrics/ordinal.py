@@ -6,23 +6,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from headcount._support.arrays import Floats
+from headcount._support.documentation import documented
 from headcount.metrics.checks import Errors, check_pair, check_shares, errors
+from headcount.metrics.nominal import ae
 
 _EDGE_TOLERANCE = 1e-9
 
 
+@documented(ae)
 def nmd(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     """Normalised match distance: mass times distance to be moved along ordered classes.
 
-    Parameters
-    ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares of ordered classes.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        The distances, from 0 to 1, where 1 is from one end of the order to the other.
+    The distances are from 0 to 1, where 1 is from one end of the order to the other.
 
     Examples
     --------
@@ -34,18 +29,11 @@ def nmd(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     return errors(np.abs(_ahead(p, p_hat)).mean(axis=-1))
 
 
+@documented(ae)
 def md(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     """Match distance: mass times distance to be moved along ordered classes.
 
-    Parameters
-    ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares of ordered classes.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        The distances, from 0 to ``K - 1``.
+    The distances are from 0 to ``K - 1``.
 
     Examples
     --------
@@ -57,18 +45,11 @@ def md(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     return errors(np.abs(_ahead(p, p_hat)).sum(axis=-1))
 
 
+@documented(ae)
 def cvm(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     """Cramér-von Mises distance: mean squared difference of the cumulative shares.
 
-    Parameters
-    ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares of ordered classes.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        The distances, means over the ``K - 1`` cuts between classes, from 0 to 1.
+    The mean is over the ``K - 1`` cuts between classes. The distances are from 0 to 1.
 
     Examples
     --------
@@ -80,12 +61,13 @@ def cvm(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     return errors((_ahead(p, p_hat) ** 2).mean(axis=-1))
 
 
+@documented(ae)
 def macro_nmd(p: ArrayLike, p_hat: ArrayLike, *, last_bin_closed: bool = False) -> Errors:
     """Mean of :func:`nmd` over equally weighted ranges of the samples' true mean label.
 
     With labels 1 to K, samples are put into the bins [1, 2), [2, 3), ... [K - 1, K) of
-    their mean label. The result is the mean over the bins of the mean error per bin. A bin
-    without samples counts as 0.
+    their mean label. The result is the mean over the bins of the mean error per bin, from 0 to
+    1, for each set of samples. A bin without samples counts as 0.
 
     Parameters
     ----------
@@ -94,11 +76,6 @@ def macro_nmd(p: ArrayLike, p_hat: ArrayLike, *, last_bin_closed: bool = False) 
     last_bin_closed : bool, default=False
         Include samples whose mean label is exactly K in the last bin. By default they are
         left out, as in the official scores of LeQua 2024.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        One error per set of samples, from 0 to 1.
 
     Examples
     --------
@@ -150,22 +127,13 @@ def nmd_by_bin(p: ArrayLike, p_hat: ArrayLike, *, last_bin_closed: bool = False)
     return np.stack(means, axis=-1)
 
 
+@documented(ae)
 def rnod(p: ArrayLike, p_hat: ArrayLike) -> Errors:
     """Root normalised order-aware divergence: squared errors weighted by their distance.
 
     For each class with a positive true share, the squared errors of all classes are summed,
     weighted by their distance in steps. The divergence is the square root of the mean of these
     sums, divided by the number of steps from the first class to the last.
-
-    Parameters
-    ----------
-    p, p_hat : array-like of shape (..., K)
-        True and estimated shares of ordered classes.
-
-    Returns
-    -------
-    float or ndarray of shape (...)
-        The divergences, 0 for a perfect estimate.
 
     Examples
     --------

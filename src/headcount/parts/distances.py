@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +109,31 @@ class _Ranks:
 
 
 @dataclass(frozen=True, eq=False)
-class EuclideanDistance:
+class _FeatureDistance:
+    """Mean distance of items, given as features, to the training items of each class."""
+
+    header: Header | None = None
+    centres: _Centres | _SparseCentres | _Columns | None = None
+
+    def fit(self, training: Training) -> Self:
+        """Store the training items."""
+        features = Features.of(training.items)
+        centres = self._kind(features).of(features, training)
+        return replace(self, header=features.header, centres=centres)
+
+    def embed(self, items: Any) -> Dense:
+        """Embed items given as features."""
+        assert self.header is not None
+        assert self.centres is not None
+        features = Features.of(items)
+        self.header.check(features.header)
+        return Dense(self.centres.distances(features))
+
+    def _kind(self, features: Features) -> type[_Centres | _SparseCentres | _Columns]:
+        return _Columns
+
+
+class EuclideanDistance(_FeatureDistance):
     """Mean Euclidean distance between an item and the training items of each class.
 
     There is no table of pairs: memory grows with the number of items, not of pairs. For a
@@ -124,30 +148,13 @@ class EuclideanDistance:
     array([[ 0. , 7.5], [ 5. , 2.5], [10. , 2.5]])
     """
 
-    header: Header | None = None
-    centres: _Centres | _SparseCentres | _Line | None = None
-
-    def fit(self, training: Training) -> EuclideanDistance:
-        """Store the training items."""
-        features = Features.of(training.items)
-        kind: type[_Centres | _SparseCentres | _Line]
+    def _kind(self, features: Features) -> type[_Centres | _SparseCentres | _Columns]:
         if features.header.n_columns == 1:
-            kind = _Line
-        else:
-            kind = _SparseCentres if features.is_sparse else _Centres
-        return EuclideanDistance(features.header, kind.of(features, training))
-
-    def embed(self, items: Any) -> Dense:
-        """Embed items given as features."""
-        assert self.header is not None
-        assert self.centres is not None
-        features = Features.of(items)
-        self.header.check(features.header)
-        return Dense(self.centres.distances(features))
+            return _Columns
+        return _SparseCentres if features.is_sparse else _Centres
 
 
-@dataclass(frozen=True, eq=False)
-class ManhattanDistance:
+class ManhattanDistance(_FeatureDistance):
     """Mean Manhattan distance between an item and the training items of each class.
 
     >>> import numpy as np
@@ -156,35 +163,16 @@ class ManhattanDistance:
     array([[ 0. , 10.5], [ 7. , 3.5], [14. , 3.5]])
     """
 
-    header: Header | None = None
-    columns: MeanDistance | None = None
-
-    def fit(self, training: Training) -> ManhattanDistance:
-        """Store the training items."""
-        features = Features.of(training.items)
-        table = Training(_dense(features), training.codes, training.n_classes, training.weights)
-        return ManhattanDistance(features.header, MeanDistance().fit(table))
-
-    def embed(self, items: Any) -> Dense:
-        """Embed items given as features."""
-        assert self.header is not None
-        assert self.columns is not None
-        features = Features.of(items)
-        self.header.check(features.header)
-        return self.columns.embed(_dense(features))
-
 
 @dataclass(frozen=True, eq=False)
-class _Line:
-    """Centres with a single feature."""
+class _Columns:
+    """Sums of distances along single features, each of them sorted."""
 
     sorted: MeanDistance
 
     @classmethod
-    def of(cls, features: Features, training: Training) -> _Line:
-        values = _dense(features)
-        around = Training(values, training.codes, training.n_classes, training.weights)
-        return cls(MeanDistance().fit(around))
+    def of(cls, features: Features, training: Training) -> _Columns:
+        return cls(MeanDistance().fit(replace(training, items=_dense(features))))
 
     def distances(self, features: Features) -> Floats:
         return self.sorted.embed(_dense(features)).values

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headcount._support.documentation import documented
 from headcount._support.frames import pl
 from headcount._support.parameters import check_positive
 from headcount.errors import HeadcountError
@@ -28,6 +29,7 @@ from headcount.plots._style import (
     read,
     text_width,
 )
+from headcount.plots.share_plots import diagonal
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 _MOST_BANDS = 4  # with more methods only the lines are drawn
 
 
+@documented(diagonal)
 def error_by_shift(
     frame: Any,
     *,
@@ -58,16 +61,10 @@ def error_by_shift(
     ----------
     frame : frame with columns method, shift, error
         One row per method and sample.
-    bands : bool, default=True
-        Draw the bands. False draws the lines alone.
     bins : int, default=10
         Number of groups of shifts.
-    fewest : int, default=10
-        Groups with fewer samples are faded, unless all have fewer.
     error : str, default="error"
         Name of the error in labels.
-    labels, ax, width
-        As for `diagonal`.
 
     Examples
     --------
@@ -99,6 +96,7 @@ def error_by_shift(
     return canvas.ax
 
 
+@documented(error_by_shift, diagonal)
 def supremacy(
     frame: Any,
     *,
@@ -116,10 +114,6 @@ def supremacy(
     ----------
     frame : frame with columns method, sample, shift, error
         One row per method and sample.
-    bins : int, default=10
-        Number of groups of shifts.
-    labels, ax, width
-        As for `diagonal`.
 
     Examples
     --------
@@ -184,6 +178,7 @@ def _samples_behind(canvas: Canvas, groups: pl.DataFrame) -> None:
     canvas.ax.patch.set_visible(False)
 
 
+@documented(error_by_shift, diagonal)
 def error_boxes(
     frame: Any,
     *,
@@ -195,19 +190,6 @@ def error_boxes(
     width: float = 5.0,
 ) -> Axes:
     """Errors by degree of shift, one box per method: quartiles, and whiskers over 90%.
-
-    Parameters
-    ----------
-    frame : frame with columns method, shift, error
-        One row per method and sample.
-    bins : int, default=5
-        Number of groups of shifts.
-    fewest : int, default=10
-        Groups with fewer samples are faded, unless all have fewer.
-    error : str, default="error"
-        Name of the error in labels.
-    labels, ax, width
-        As for `diagonal`.
 
     Examples
     --------
@@ -224,6 +206,7 @@ def error_boxes(
     return canvas.ax
 
 
+@documented(error_by_shift, diagonal)
 def letter_values(
     frame: Any,
     *,
@@ -248,10 +231,6 @@ def letter_values(
     linear_below : float, default=None
         Error below which the scale is linear, marked by a dotted line. Above it the scale
         is logarithmic. By default the whole scale is linear.
-    error : str, default="error"
-        Name of the error in labels.
-    labels, ax, width
-        As for `diagonal`.
 
     Examples
     --------
@@ -336,6 +315,7 @@ def _patch(colour: str) -> Artist:
     return Patch(facecolor=colour)
 
 
+@documented(error_by_shift, diagonal)
 def learning_curves(
     frame: Any,
     *,
@@ -350,10 +330,6 @@ def learning_curves(
     ----------
     frame : frame with columns method, size, error
         One row per method, training size and sample (or training set).
-    error : str, default="error"
-        Name of the error in labels.
-    labels, ax, width
-        As for `diagonal`.
 
     Returns
     -------

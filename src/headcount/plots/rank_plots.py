@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headcount._support.documentation import documented
 from headcount._support.frames import pl
 from headcount.plots import data
 from headcount.plots._style import (
@@ -17,11 +18,14 @@ from headcount.plots._style import (
     open_canvas,
     text_width,
 )
+from headcount.plots.error_plots import error_by_shift
+from headcount.plots.share_plots import diagonal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@documented(diagonal)
 def critical_difference(
     ranks: Mapping[str, float],
     difference: float,
@@ -38,8 +42,6 @@ def critical_difference(
         Average rank of each method. 1 is the best possible rank.
     difference : float
         Smallest significant difference of average ranks.
-    labels, ax, width
-        As for `diagonal`.
 
     Examples
     --------
@@ -132,6 +134,7 @@ def _levels(spans: Sequence[tuple[float, float]]) -> dict[tuple[float, float], i
     return levels
 
 
+@documented(error_by_shift, diagonal)
 def means(
     frame: Any,
     *,
@@ -146,10 +149,6 @@ def means(
     ----------
     frame : frame with columns method, mean, low, high, and optionally mark
         One row per method, from top to bottom.
-    error : str, default="error"
-        Name of the error in labels.
-    labels, ax, width
-        As for `diagonal`.
 
     Examples
     --------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headcount._support.documentation import documented
 from headcount._support.frames import pl
 from headcount._support.parameters import check_share
 from headcount.plots import data
@@ -111,6 +112,7 @@ def diagonal(
     return canvas.ax
 
 
+@documented(diagonal)
 def diagonal_panels(
     frame: Any,
     *,
@@ -124,27 +126,6 @@ def diagonal_panels(
     width: float = 7.0,
 ) -> Figure:
     """Estimated against true shares, each method in a separate panel.
-
-    Parameters
-    ----------
-    frame : frame with columns method, class, true, estimated
-        One row per method, sample and class.
-    positive : class label, default=None
-        Class to show. By default the last of two classes, or all of more than two.
-    training : float, default=None
-        Share of the class in the training set, to mark by a point on the diagonal.
-    bands : bool, default=True
-        Draw the bands. False draws the lines alone.
-    spread : float, default=0.9
-        Share of the samples in the bands.
-    bins : int, default=25
-        Number of groups of true shares.
-    fewest : int, default=10
-        Groups with fewer samples are faded, unless all have fewer.
-    labels : mapping of str to str, default=None
-        Texts to show instead of others: names of methods and classes, labels of axes.
-    width : float, default=7.0
-        Width of the figure in inches.
 
     Examples
     --------
@@ -184,6 +165,7 @@ def _mark_training(canvas: Canvas, share: float | None) -> None:
         canvas.ax.plot(share, share, "o", color=INK, markersize=5, zorder=5)
 
 
+@documented(diagonal)
 def calibration(
     frame: Any,
     *,
@@ -207,8 +189,6 @@ def calibration(
         Number of groups of scores.
     fewest : int, default=10
         Groups with fewer items are faded, unless all have fewer.
-    labels, ax, width
-        As for `diagonal`.
 
     Examples
     --------
@@ -232,6 +212,7 @@ def calibration(
     return canvas.ax
 
 
+@documented(diagonal)
 def bias_boxes(
     frame: Any,
     *,
@@ -246,16 +227,8 @@ def bias_boxes(
 
     Parameters
     ----------
-    frame : frame with columns method, class, true, estimated
-        One row per method, sample and class.
-    positive : class label, default=None
-        Class to show. By default the last of two classes, or all of more than two.
     bins : int, default=1
         Number of groups of true shares to show separately. 1 for all together.
-    fewest : int, default=10
-        Groups with fewer samples are faded, unless all have fewer.
-    labels, ax, width
-        As for `diagonal`.
 
     Examples
     --------
@@ -278,6 +251,7 @@ def bias_boxes(
     return canvas.ax
 
 
+@documented(diagonal)
 def bars(
     frame: Any,
     *,
@@ -291,8 +265,6 @@ def bars(
     ----------
     frame : frame with columns class, share, low, high, and optionally reference
         One row per class. The reference may be the share in training or the true share.
-    labels, ax, width
-        As for `diagonal`.
 
     Examples
     --------
@@ -364,6 +336,7 @@ _SIDES = 0.75  # inches of a figure that are not along the axis
 _SPREAD = 0.5  # part of the room of a group over which its classes are spread
 
 
+@documented(diagonal)
 def by_group(
     frame: Any,
     *,
@@ -382,8 +355,6 @@ def by_group(
     frame : frame with columns group, class, share, low, high, and perhaps reference
         One row per group and class, the groups in their order. The reference may be the true
         share.
-    positive : class label, default=None
-        Class to show. By default the last of two classes, or all of more.
     line : bool, default=True
         True joins the groups by a line with a band, for a sequence such as months; False draws
         a point and an interval for each.
@@ -391,12 +362,6 @@ def by_group(
         Further columns of shares of a single class, to be compared with the first.
     doubtful : collection, default=()
         Groups that are marked as not to be relied on.
-    labels : mapping of str to str, default=None
-        Texts to show instead of others: names of methods and classes, labels of axes.
-    ax : matplotlib Axes, default=None
-        Axes to draw into; a new figure by default.
-    width : float, default=5.0
-        Width of that figure in inches.
 
     Examples
     --------

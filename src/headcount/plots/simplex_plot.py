@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from headcount._support.arrays import Floats
+from headcount._support.documentation import documented
 from headcount.errors import HeadcountError
 from headcount.plots import data
 from headcount.plots._style import (
@@ -20,6 +21,7 @@ from headcount.plots._style import (
     names_in_order,
     open_canvas,
 )
+from headcount.plots.share_plots import diagonal
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -29,6 +31,7 @@ _GRID = (0.2, 0.4, 0.6, 0.8)
 _FEW = 30  # up to this number, points are drawn large
 
 
+@documented(diagonal)
 def simplex(
     shares: ArrayLike | Mapping[str, ArrayLike],
     *,
@@ -54,12 +57,6 @@ def simplex(
         Draw the shares themselves.
     level : float, default=0.95
         Share of the points inside the region. None draws no region.
-    labels : mapping of str to str, default=None
-        Texts to show instead of others: names of methods and classes, labels of axes.
-    ax : matplotlib Axes, default=None
-        Axes to draw on. By default those of a new figure.
-    width : float, default=4.0
-        Width of the new figure in inches.
 
     Examples
     --------

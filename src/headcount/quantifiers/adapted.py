@@ -12,9 +12,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from headcount._support.arrays import Array, Floats, divided_by_sums
+from headcount._support.documentation import documented
 from headcount.errors import HeadcountError
 from headcount.items.arrays import check_scores
-from headcount.quantifiers.base import Quantifier, ScoringPlan, with_input_of
+from headcount.quantifiers.base import Quantifier, ScoringPlan, ShareEstimator, with_input_of
 from headcount.quantifiers.likelihood import SLD
 from headcount.scores.scorer import Scorer
 
@@ -88,6 +89,7 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
     cv: Any = 5
     random_state: Any = None
 
+    @documented(ShareEstimator.fit)
     def fit(
         self,
         X: Any,
@@ -101,13 +103,6 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
             Items, as the classifier takes them.
-        y : array-like of shape (n,)
-            Their labels, of any kind.
-        sample_weight : array-like of shape (n,), default=None
-            Weights of the items.
-        groups : array-like of shape (n,), default=None
-            Groups of the items, for cross-fitting: handed to the splitter ``cv``. With a
-            number of folds, no group is divided.
 
         Returns
         -------
@@ -159,13 +154,9 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
             self.adapted_prior_ = check_scores(row, len(self.classes_), name="prior")[0]
         return self
 
+    @documented(fit)
     def predict_proba(self, X: Any) -> Floats:
         """Posteriors under the adapted shares.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
-            The items.
 
         Returns
         -------
@@ -177,13 +168,9 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
         posteriors = self.scorer_.posteriors(X)
         return _corrected(posteriors, self.prior_, self.adapted_prior_)
 
+    @documented(fit)
     def predict(self, X: Any) -> Array:
         """Labels of the largest adapted posteriors; the first class on a tie.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d), or a list of texts
-            The items.
 
         Returns
         -------

@@ -22,9 +22,15 @@ from headcount.parts.classifier_outputs import (
 from headcount.parts.fitted import Input, MethodInfo
 from headcount.parts.solvers import SOLUTIONS, AdjustedCount, LeastSquares, Solution
 from headcount.parts.training import Reduced, Reduction, Training
-from headcount.quantifiers.base import AggregativeQuantifier, Quantifier, WithSmoothness
+from headcount.quantifiers.base import (
+    AggregativeQuantifier,
+    Quantifier,
+    WithSmoothness,
+    quantifier_class,
+)
 
 
+@quantifier_class
 class MLPE(Quantifier):
     """Shares of the training set for every sample: unbiased if nothing has shifted.
 
@@ -47,9 +53,6 @@ class MLPE(Quantifier):
         inconsistency="does not use the sample",
     )
 
-    def __init__(self) -> None:
-        pass
-
     def _aggregation(self) -> Aggregation:
         return _TrainingShares()
 
@@ -70,7 +73,7 @@ class _TrainingShares(Aggregation):
         return Solution.closed_form(np.tile(self.prior, (len(sizes), 1)))
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class CC(AggregativeQuantifier):
     """Classify and count: the share of items that the classifier puts in each class.
 
@@ -79,19 +82,9 @@ class CC(AggregativeQuantifier):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     threshold : float or None, default=None
         Of two classes, count the items whose posterior of the second class is at least so
         high. None counts what the classifier predicts.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import CC
-    >>> X, y = make_classification(400, random_state=0)
-    >>> CC().fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -118,24 +111,12 @@ class CC(AggregativeQuantifier):
         )
 
 
-class PCC(Quantifier):
+@quantifier_class
+class PCC(AggregativeQuantifier):
     """Probabilistic classify and count: the mean posterior of each class.
 
     Unbiased under pure covariate shift with a calibrated classifier, biased towards the
     training shares under prior shift.
-
-    Parameters
-    ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import PCC
-    >>> X, y = make_classification(400, random_state=0)
-    >>> PCC().fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -154,7 +135,7 @@ class PCC(Quantifier):
         return Counting(Posterior())
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class ACC(AggregativeQuantifier):
     """Adjusted classify and count.
 
@@ -164,19 +145,9 @@ class ACC(AggregativeQuantifier):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     solution : {"least-squares", "clip", "project"}, default="least-squares"
         For more than two classes: "clip" and "project" solve the equations exactly, then set
         negative shares to zero and divide by the sum, or take the nearest shares.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import ACC
-    >>> X, y = make_classification(400, random_state=0)
-    >>> ACC(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -235,7 +206,7 @@ class ACC(AggregativeQuantifier):
         return _fitted_on_rates(cls(), table, [n_negative, n_positive], classes, 2)
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class PACC(AggregativeQuantifier):
     """Probabilistic adjusted classify and count: `ACC` with mean posteriors for counts.
 
@@ -245,18 +216,8 @@ class PACC(AggregativeQuantifier):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     solution : {"least-squares", "clip", "project"}, default="least-squares"
         As for `ACC`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import PACC
-    >>> X, y = make_classification(400, random_state=0)
-    >>> PACC(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -273,25 +234,9 @@ class PACC(AggregativeQuantifier):
         return Moments(Posterior(), AdjustedCount(solution))
 
 
+@quantifier_class
 class GAC(WithSmoothness):
-    """Generalised adjusted count: least squares on the simplex, for any number of classes.
-
-    Parameters
-    ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
-    smoothness : float, default=0.0
-        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
-        the sum of squares; classes have the order of ``classes_``.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import GAC
-    >>> X, y = make_classification(400, random_state=0)
-    >>> GAC(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
-    """
+    """Generalised adjusted count: least squares on the simplex, for any number of classes."""
 
     info: ClassVar = MethodInfo(
         title="generalised adjusted count",
@@ -334,25 +279,9 @@ class GAC(WithSmoothness):
         return _fitted_on_rates(cls(), rates, sizes, classes, None)
 
 
+@quantifier_class
 class GPAC(WithSmoothness):
-    """Generalised probabilistic adjusted count: `GAC` with mean posteriors for counts.
-
-    Parameters
-    ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
-    smoothness : float, default=0.0
-        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
-        the sum of squares; classes have the order of ``classes_``.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import GPAC
-    >>> X, y = make_classification(400, random_state=0)
-    >>> GPAC(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
-    """
+    """Generalised probabilistic adjusted count: `GAC` with mean posteriors for counts."""
 
     info: ClassVar = MethodInfo(
         title="generalised probabilistic adjusted count",
@@ -365,25 +294,9 @@ class GPAC(WithSmoothness):
         return Moments(Posterior(), LeastSquares(self._checked_smoothness()))
 
 
+@quantifier_class
 class FM(WithSmoothness):
-    """Friedman's method: counts of posteriors above the class's training share.
-
-    Parameters
-    ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
-    smoothness : float, default=0.0
-        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
-        the sum of squares; classes have the order of ``classes_``.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import FM
-    >>> X, y = make_classification(400, random_state=0)
-    >>> FM(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
-    """
+    """Friedman's method: counts of posteriors above the class's training share."""
 
     info: ClassVar = MethodInfo(
         title="Friedman's method",
@@ -395,7 +308,8 @@ class FM(WithSmoothness):
         return Moments(AbovePrior(), LeastSquares(self._checked_smoothness()))
 
 
-class DeBias(Quantifier):
+@quantifier_class
+class DeBias(AggregativeQuantifier):
     """Friedman's de-biased mean of the posteriors, for posteriors that are calibrated.
 
     With two classes p + (mean score - p) / V, clipped to [0, 1], where p is the share of
@@ -403,19 +317,6 @@ class DeBias(Quantifier):
     It is `PACC` with the class means that calibrated posteriors imply,
     E[s_k|j] = p_k + E[(s_j - p_j)(s_k - p_k)] / p_j: labels are used for p alone. More classes
     are solved as in `GPAC`.
-
-    Parameters
-    ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import DeBias
-    >>> X, y = make_classification(400, random_state=0)
-    >>> DeBias(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -439,23 +340,11 @@ class _CalibratedMoments(Moments):
         return replace(self, profiles=training.prior + shared / training.prior[:, None])
 
 
-class SMM(Quantifier):
+@quantifier_class
+class SMM(AggregativeQuantifier):
     """Sample mean matching: the mean positive score against the classes' mean scores.
 
     Two classes; the same estimate as `PACC`.
-
-    Parameters
-    ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import SMM
-    >>> X, y = make_classification(400, random_state=0)
-    >>> SMM(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self, TypeVar
+from dataclasses import KW_ONLY, dataclass, field
+from inspect import signature
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.documentation import documented, parametrised
 from headcount._support.parameters import check_not_negative
 from headcount.errors import HeadcountError
 from headcount.estimates.estimate import Estimate
@@ -211,6 +213,7 @@ class ShareEstimator(BaseEstimator):
             random_state=random_state,
         )[0]
 
+    @documented(predict_many, estimate)
     def estimate_many(
         self,
         X: Any,
@@ -231,26 +234,15 @@ class ShareEstimator(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
-            The pool.
-        samples : Samples, iterable of index arrays, or None
-            The samples, as rows of the pool; None for one sample of all rows.
         labelled : pair of array-like, default=None
             Rows of the pool that have a label, and their labels. Each sample is estimated
             from the labels of its own items.
         design : LabelPlan, default=None
             Plan that the labelled rows were drawn by, with the samples as its groups. None
             for a simple random sample of the pool.
-        guarantee : {"approximate", "exact"}, default="approximate"
         prior : None, "shared", float, array-like of shape (K,) or (M, K), default=None
             As for `estimate`. "shared" learns it from the samples themselves, if there are ten
             or more with at most 200 items in the median: sites or products that are alike.
-        weights, clusters : array-like of shape (n,), default=None
-        estimand : {"realised", "expected"}, default="realised"
-        posterior : bool, default=False
-        replicates : int, default=4000
-        random_state : int, RandomState, Generator or None, default=None
-            As for `estimate`.
 
         Returns
         -------
@@ -271,6 +263,7 @@ class ShareEstimator(BaseEstimator):
         )
 
 
+@documented(ShareEstimator)
 class Quantifier(ShareEstimator):
     """Base of methods that estimate the shares of classes in samples of unlabelled items.
 
@@ -288,15 +281,6 @@ class Quantifier(ShareEstimator):
         learn from scores, which then have no estimates with intervals.
     random_state : int, RandomState, Generator or None, default=None
         Random seed of the folds.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (K,)
-        The classes, in the order of the columns of every result.
-    prior_ : ndarray of shape (K,)
-        Shares of the classes in the training set.
-    fitted_ : Fitted
-        What `fit` made: model, scorer and training items, for other packages.
     """
 
     info: ClassVar[MethodInfo]
@@ -353,6 +337,7 @@ class Quantifier(ShareEstimator):
         """
         return ""
 
+    @documented(ShareEstimator.estimate)
     def estimate_statistics(
         self,
         statistics: Any,
@@ -373,11 +358,6 @@ class Quantifier(ShareEstimator):
             with the columns cell, items and total.
         by : str, default=None
             Column of the groups in such a frame; by default the only other one.
-        estimand : {"realised", "expected"}, default="realised"
-        prior : None, float, array-like of shape (K,) or (M, K), default=None
-        replicates : int, default=4000
-        random_state : int, RandomState, Generator or None, default=None
-            As for `estimate`.
 
         Returns
         -------
@@ -658,6 +638,35 @@ class ScoringPlan:
         return None if self.takes == "features" else self.quantifier._scorer()
 
 
+_Method = TypeVar("_Method", bound=type[Quantifier])
+_TWO_CLASSES = """\
+>>> from sklearn.datasets import make_classification
+>>> from {home} import {name}
+>>> X, y = make_classification(400, random_state=0)
+>>> {name}({seed}).fit(X[:200], y[:200]).predict(X[200:]).round(1)
+array([0.5, 0.5])"""
+_THREE_CLASSES = """\
+>>> from sklearn.datasets import load_iris
+>>> from {home} import {name}
+>>> X, y = load_iris(return_X_y=True)
+>>> {name}({seed}).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
+array([0. , 0.5, 0.5])"""
+
+
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
+def quantifier_class(cls: _Method) -> _Method:
+    """Make a method of a class: see `parametrised`; the docstring gets an example as well."""
+    method = parametrised(cls)
+    if "\nExamples\n" not in (method.__doc__ or ""):
+        example = _TWO_CLASSES if method.info.multiclass == "one-vs-rest" else _THREE_CLASSES
+        seed = "random_state=0" if "random_state" in signature(method).parameters else ""
+        home = method.__module__
+        home = "headcount" if home.startswith("headcount.") else home
+        text = example.format(home=home, name=method.__name__, seed=seed)
+        method.__doc__ = f"{method.__doc__}\n\nExamples\n--------\n{text}"
+    return method
+
+
 @dataclass(eq=False, repr=False)
 class AggregativeQuantifier(Quantifier):
     """Base of methods on top of a classifier whose own parameters are fields of a dataclass."""
@@ -720,9 +729,16 @@ def seeded(estimator: _Seeded, seed: int) -> _Seeded:
     return copied.set_params(**dict.fromkeys(unset, seed % 2**32))
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@parametrised
 class WithSmoothness(AggregativeQuantifier):
-    """Base of methods that can expect smooth shares along ordered classes."""
+    """Base of methods that can expect smooth shares along ordered classes.
+
+    Parameters
+    ----------
+    smoothness : float, default=0.0
+        For ordered classes, in the order of ``classes_``: smoothness/2 times the sum of
+        (p_{j-1} - 2 p_j + p_{j+1})^2 is added to what is minimised.
+    """
 
     smoothness: float = 0.0
 

@@ -17,7 +17,7 @@ from headcount.parts.distances import EuclideanDistance, ManhattanDistance
 from headcount.parts.fitted import MethodInfo
 from headcount.parts.solvers import Divergence, EnergyDistance, KernelDistance, Solution
 from headcount.parts.training import Dense, Training
-from headcount.quantifiers.base import Quantifier
+from headcount.quantifiers.base import Quantifier, quantifier_class
 from headcount.samples.samples import Samples
 
 # Numbers held for a block of pattern shares or of their sample means: 64 MB.
@@ -36,7 +36,7 @@ def _info(title: str, reference: str, *aliases: str) -> MethodInfo:
     )
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class HDx(Quantifier):
     """Match the histograms of all features by Hellinger distance; no classifier.
 
@@ -57,14 +57,6 @@ class HDx(Quantifier):
         can have several minima. It starts at the stacked solution and descends by convex
         problems that bound the mean from above, to a local minimum that is never worse than
         the stacked solution.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import HDx
-    >>> X, y = load_iris(return_X_y=True)
-    >>> HDx().fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = _info(
@@ -270,6 +262,7 @@ class SubsetVotes:
         return Solution(shares, converged, self.rounds, self.values / voters)
 
 
+@quantifier_class
 class ED(Quantifier):
     """Least energy distance between the items of the sample and of the mixture.
 
@@ -282,14 +275,6 @@ class ED(Quantifier):
     ----------
     distance : {"euclidean", "manhattan"}, default="euclidean"
         Distance between items.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import ED
-    >>> X, y = load_iris(return_X_y=True)
-    >>> ED().fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = _info(
@@ -297,9 +282,7 @@ class ED(Quantifier):
         "Kawakubo, du Plessis & Sugiyama, IEICE Transactions E99.D (2016)",
         "EDx",
     )
-
-    def __init__(self, distance: str = "euclidean") -> None:
-        self.distance = distance
+    distance: str = field(default="euclidean", kw_only=False)
 
     def _aggregation(self) -> Aggregation:
         distance = check_choice("distance", self.distance, ("euclidean", "manhattan"))

@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from headcount._support.arrays import Floats, Ints
+from headcount._support.documentation import documented
 from headcount._support.execution import base_seeds
 from headcount.errors import HeadcountError
 from headcount.estimates.backtest import Backtest, LabelledGroups, group_members, run_backtest
 from headcount.estimates.history import History
 from headcount.items.arrays import Scored, Verdicts, encode_labels, take_rows
 from headcount.parts.fitted import Fitted, Input, MethodInfo
-from headcount.quantifiers.base import Quantifier, seeded
+from headcount.quantifiers.base import Quantifier, ShareEstimator, seeded
 from headcount.quantifiers.likelihood import SLD
 
 
@@ -98,6 +99,7 @@ class FromHistory(Quantifier):
             )
         return seeded(clone(quantifier), base_seeds(self.random_state, 1)[0])
 
+    @documented(ShareEstimator.fit)
     def fit(
         self,
         X: Any,
@@ -110,12 +112,6 @@ class FromHistory(Quantifier):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
-            Items, as the classifier takes them, or classified elsewhere.
-        y : array-like of shape (n,)
-            Labels of the items, of any kind.
-        sample_weight : array-like of shape (n,), default=None
-            Weights of the items.
         groups : array-like of shape (n,)
             Group of each item, such as its month or site.
         ordered : {"auto"} or bool, default="auto"
@@ -146,21 +142,9 @@ class FromHistory(Quantifier):
             history=backtest.history,
         )
 
+    @documented(ShareEstimator.predict_many)
     def predict_many(self, X: Any, samples: Any) -> Floats:
-        """Shares of the classes in many samples of a pool: those of `estimate_many`.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
-            The pool.
-        samples : Samples, iterable of index arrays, or None
-            The samples, as rows of the pool; None for one sample of all rows.
-
-        Returns
-        -------
-        ndarray of shape (S, K)
-            Shares, one row per sample, in the order of ``classes_``.
-        """
+        """Shares of the classes in many samples of a pool: those of `estimate_many`."""
         return np.stack([estimate.shares for estimate in self.estimate_many(X, samples)])
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from headcount._kernels.accumulation import weighted_means
 from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.documentation import parametrised
 from headcount._support.execution import each_range
 from headcount._support.parameters import check_count, check_not_negative
 from headcount.errors import HeadcountError
@@ -17,14 +18,21 @@ from headcount.parts.classifier_outputs import Posterior, PredictedClass
 from headcount.parts.fitted import Input, MethodInfo
 from headcount.parts.solvers import LeastSquares, Solution
 from headcount.parts.training import Dense, Reduced, Reduction, Training
-from headcount.quantifiers.base import AggregativeQuantifier
+from headcount.quantifiers.base import AggregativeQuantifier, quantifier_class
 from headcount.samples.samples import Samples
 
 
+@parametrised
 class _WithSoft(AggregativeQuantifier):
-    """Base of methods on mean posteriors or on shares of predicted classes."""
+    """Base of methods on mean posteriors or on shares of predicted classes.
 
-    soft: bool
+    Parameters
+    ----------
+    soft : bool, default=True
+        Mean posteriors instead of shares of predicted classes.
+    """
+
+    soft: bool = True
 
     def _takes(self) -> Input:
         return "posteriors" if self.soft else "labels"
@@ -38,7 +46,7 @@ class _WithSoft(AggregativeQuantifier):
         return Moments(Posterior() if self.soft else PredictedClass(), LeastSquares())
 
 
-@dataclass(eq=False, repr=False)
+@quantifier_class
 class BBSE(_WithSoft):
     """Black box shift estimation: importance weights that explain the predictions.
 
@@ -46,17 +54,6 @@ class BBSE(_WithSoft):
     solve C w = q by least squares, where q are the shares of the predicted classes in the
     sample and C the joint shares of true and predicted classes in training. Shares are kept
     on the simplex, so the estimates are those of `GAC`, or of `GPAC` if `soft`.
-
-    Parameters
-    ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
-    soft : bool, default=False
-        Mean posteriors instead of shares of predicted classes.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -76,14 +73,13 @@ class BBSE(_WithSoft):
         input="labels",
         reference="Lipton et al., ICML 2018",
     )
-
-    soft: bool = field(default=False, kw_only=True)
+    soft: bool = False
 
     def _aggregation(self) -> Aggregation:
         return self._moments()
 
 
-@dataclass(eq=False, repr=False)
+@quantifier_class
 class RLLS(_WithSoft):
     """Regularised learning under label shift: `BBSE` with weights shrunk towards 1.
 
@@ -97,24 +93,8 @@ class RLLS(_WithSoft):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
-    soft : bool, default=True
-        Mean posteriors instead of shares of predicted classes.
     shrinkage : float, default=0.3
         Strength of the penalty; 0 is `BBSE`.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import RLLS
-    >>> X, y = make_classification(400, random_state=0)
-    >>> RLLS(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -124,9 +104,7 @@ class RLLS(_WithSoft):
         inconsistency="shrinks towards the training shares",
         depends_on_size=True,
     )
-
-    soft: bool = field(default=True, kw_only=True)
-    shrinkage: float = field(default=0.3, kw_only=True)
+    shrinkage: float = 0.3
 
     def _aggregation(self) -> Aggregation:
         shrinkage = check_not_negative("shrinkage", self.shrinkage)
@@ -204,7 +182,7 @@ def _in_order(solution: Solution, order: Ints) -> Solution:
 _SINGULAR = 1e-9
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class ELSA(AggregativeQuantifier):
     """Efficient label shift adaptation: adjusted counts with efficient moments.
 
@@ -218,19 +196,9 @@ class ELSA(AggregativeQuantifier):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     steps : int, default=1
         Number of times the function is renewed, each time with the shares found so far, to
         which one more item of each class is added.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import ELSA
-    >>> X, y = load_iris(return_X_y=True)
-    >>> ELSA(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(

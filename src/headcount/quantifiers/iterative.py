@@ -16,11 +16,11 @@ from headcount.parts.aggregation import Aggregation
 from headcount.parts.fitted import MethodInfo
 from headcount.parts.solvers import Solution
 from headcount.parts.training import Training
-from headcount.quantifiers.base import AggregativeQuantifier
+from headcount.quantifiers.base import AggregativeQuantifier, quantifier_class
 from headcount.samples.samples import Samples
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class CDE(AggregativeQuantifier):
     """Class distribution estimation: count, move the threshold accordingly, repeat.
 
@@ -30,20 +30,10 @@ class CDE(AggregativeQuantifier):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     tol : float, default=1e-6
         Stop when the threshold changes by no more than this.
     max_iter : int, default=1000
         Largest number of counts.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import CDE
-    >>> X, y = make_classification(400, random_state=0)
-    >>> CDE().fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -97,7 +87,7 @@ class _MovingThreshold(Aggregation):
         )
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class LEIP(AggregativeQuantifier):
     """Label the items one by one, the most confident first, by the shares counted so far.
 
@@ -112,8 +102,6 @@ class LEIP(AggregativeQuantifier):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     threshold : float or None, default=None
         Confidence from which on an item is counted as the classifier labels it. None takes
         the most confident part of each sample, as large as the mean recall of the classes in
@@ -121,14 +109,6 @@ class LEIP(AggregativeQuantifier):
     soft : bool, default=False
         Return the mean of the corrected posteriors instead of counting labels. It is often
         more accurate.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import LEIP
-    >>> X, y = make_classification(400, random_state=0)
-    >>> LEIP(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(

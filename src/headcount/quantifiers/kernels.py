@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from headcount._support.arrays import Array, Floats
+from headcount._support.documentation import parametrised
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import (
     check_bandwidth,
@@ -32,14 +33,25 @@ from headcount.parts.solvers import (
     MaximumLikelihood,
 )
 from headcount.parts.training import Training
-from headcount.quantifiers.base import AggregativeQuantifier, Quantifier
+from headcount.quantifiers.base import (
+    AggregativeQuantifier,
+    Quantifier,
+    WithSmoothness,
+    quantifier_class,
+)
 
 _KDEY = "Moreo, González & del Coz, Machine Learning 114 (2025)"
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@parametrised
 class _WithBandwidth(AggregativeQuantifier):
-    """Base of methods with a Gaussian kernel on the posteriors."""
+    """Base of methods with a Gaussian kernel on the posteriors.
+
+    Parameters
+    ----------
+    bandwidth : float, default=0.1
+        Standard deviation of the Gaussian kernel.
+    """
 
     bandwidth: float = 0.1
 
@@ -47,9 +59,22 @@ class _WithBandwidth(AggregativeQuantifier):
         return check_bandwidth(self.bandwidth)
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@parametrised
 class _KDEy(_WithBandwidth):
-    """Base of methods with kernel densities of the posteriors, or of their log-ratios."""
+    """Base of methods with kernel densities of the posteriors, or of their log-ratios.
+
+    Parameters
+    ----------
+    bandwidth : float, default=0.1
+        Standard deviation of the kernel. Log-ratios lie farther apart than posteriors: try
+        0.3 for them.
+    kernel : {"gaussian", "aitchison", "ilr"}, default="gaussian"
+        Gaussian kernel on the posteriors, or on their centred ("aitchison") or isometric
+        ("ilr") log-ratios. The last two are the same, as distances between both are equal.
+    shrinkage : float, default=0.0
+        For kernels on log-ratios: part of the way, below 1, that posteriors are moved towards
+        equal ones first; `bandwidth` is reduced by the same part.
+    """
 
     kernel: str = "gaussian"
     shrinkage: float = 0.0
@@ -75,7 +100,7 @@ class _KDEy(_WithBandwidth):
         return InLogRatios(likelihood, shrinkage) if on_logs else likelihood
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class KDEyML(_KDEy):
     """Maximum likelihood of a mixture of kernel densities of the posteriors.
 
@@ -84,30 +109,11 @@ class KDEyML(_KDEy):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
-    bandwidth : float, default=0.1
-        Standard deviation of the kernel. Log-ratios lie farther apart than posteriors: try
-        0.3 for them.
-    kernel : {"gaussian", "aitchison", "ilr"}, default="gaussian"
-        Gaussian kernel on the posteriors, or on their centred ("aitchison") or isometric
-        ("ilr") log-ratios. The last two are the same, as distances between both are equal.
-    shrinkage : float, default=0.0
-        For kernels on log-ratios: part of the way, below 1, that posteriors are moved towards
-        equal ones first; `bandwidth` is reduced by the same part.
     stop : {"noise", "converged"}, default="noise"
         Rule for stopping. "converged" is the maximum itself, found exactly, as in published
         results. "noise" stops when the mean absolute change is below 1/n + 1/m, with n items
         in the sample and m in training, after at least 12 steps. Only a part of the last step
         is taken, so that the result depends continuously on the items.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import KDEyML
-    >>> X, y = load_iris(return_X_y=True)
-    >>> KDEyML(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -150,7 +156,7 @@ class _Densities:
         return self.fitted.ratios(items)
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class KDEyHD(_KDEy):
     """Least Hellinger distance between the kernel densities of sample and mixture.
 
@@ -160,20 +166,8 @@ class KDEyHD(_KDEy):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
-    bandwidth, kernel, shrinkage
-        As for `KDEyML`.
     n_points : int, default=10000
         Number of points drawn, by `random_state`, if there are more than two classes.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import KDEyHD
-    >>> X, y = load_iris(return_X_y=True)
-    >>> KDEyHD(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -194,25 +188,11 @@ class KDEyHD(_KDEy):
         return Moments(self._of_scores(points), Divergence("hellinger"))
 
 
+@quantifier_class
 class KDEyCS(_KDEy):
     """Least Cauchy-Schwarz divergence between the kernel densities of sample and mixture.
 
     Its integrals have a closed form, so it is exact for any number of classes.
-
-    Parameters
-    ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
-    bandwidth, kernel, shrinkage
-        As for `KDEyML`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import KDEyCS
-    >>> X, y = load_iris(return_X_y=True)
-    >>> KDEyCS(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -227,28 +207,9 @@ class KDEyCS(_KDEy):
         return Moments(self._of_scores(KernelMeans(float(wider))), CauchySchwarz())
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class KMM(_WithBandwidth):
-    """Kernel mean matching of the posteriors: least maximum mean discrepancy.
-
-    Parameters
-    ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
-    bandwidth : float, default=0.2
-        Standard deviation of the Gaussian kernel.
-    smoothness : float, default=0.0
-        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
-        the squared discrepancy; classes have the order of ``classes_``.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import KMM
-    >>> X, y = load_iris(return_X_y=True)
-    >>> KMM(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
-    """
+@quantifier_class
+class KMM(WithSmoothness, _WithBandwidth):
+    """Kernel mean matching of the posteriors: least maximum mean discrepancy."""
 
     info: ClassVar = MethodInfo(
         title="kernel mean matching",
@@ -256,14 +217,13 @@ class KMM(_WithBandwidth):
         reference="Iyer et al., ICML 2014",
     )
     bandwidth: float = 0.2
-    smoothness: float = 0.0
 
     def _aggregation(self) -> Aggregation:
-        smoothness = check_not_negative("smoothness", self.smoothness)
-        return Moments(KernelMeans(self._checked_bandwidth()), KernelDistance(smoothness))
+        solver = KernelDistance(self._checked_smoothness())
+        return Moments(KernelMeans(self._checked_bandwidth()), solver)
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class KMMx(Quantifier):
     """Kernel mean matching of the features, by random Fourier features; no classifier.
 
@@ -275,18 +235,9 @@ class KMMx(Quantifier):
         Standard deviation of the Gaussian kernel. None is the root of the sum of the
         variances of the training features. Features should have comparable scales.
     smoothness : float, default=0.0
-        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
-        the squared discrepancy; classes have the order of ``classes_``.
+        As for `GPAC`.
     random_state : int, RandomState, Generator or None, default=None
         Random seed of the projections.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import KMMx
-    >>> X, y = load_iris(return_X_y=True)
-    >>> KMMx(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from headcount.parts.classifier_outputs import PredictedClass
 from headcount.parts.fitted import MethodInfo
 from headcount.parts.solvers import AdjustedCount, Solution
 from headcount.parts.training import Training
-from headcount.quantifiers.base import Quantifier, seeded
+from headcount.quantifiers.base import Quantifier, quantifier_class, seeded
 from headcount.samples.samples import Samples
 from headcount.scores.folds import check_cv
 from headcount.scores.scorer import Scorer
@@ -144,7 +144,7 @@ class PWK(Quantifier):
         return counted(learner)
 
 
-@dataclass(eq=False, repr=False)
+@quantifier_class
 class QF(Quantifier):
     """Quantification forest: count the predictions of trees grown to balance their errors.
 
@@ -169,14 +169,6 @@ class QF(Quantifier):
     --------
     headcount.learn.QuantificationForestClassifier : The learner; once trained it is
         ``fitted_.model.learner``.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import QF
-    >>> X, y = load_iris(return_X_y=True)
-    >>> QF(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -187,8 +179,7 @@ class QF(Quantifier):
         reference=_MILLI,
         sparse=False,
     )
-    n_estimators: int = 100
-    _: KW_ONLY
+    n_estimators: int = field(default=100, kw_only=False)
     criterion: str = "balance"
     scope: str = "node"
     max_features: int | str | None = "log2"
@@ -211,7 +202,7 @@ class QF(Quantifier):
         )
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class QFAC(QF):
     """Adjusted count of a quantification forest.
 
@@ -220,8 +211,6 @@ class QFAC(QF):
 
     Parameters
     ----------
-    n_estimators, criterion, scope, max_features, max_depth, min_samples_leaf
-        As for `QF`.
     cv : "oob", int or splitter, default="oob"
         Source of the error rates: out-of-bag votes, or folds as for other methods.
     random_state : int, RandomState, Generator or None, default=None
@@ -231,14 +220,6 @@ class QFAC(QF):
     --------
     headcount.learn.QuantificationForestClassifier : The learner; once trained it is
         ``fitted_.model.learner``.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import QFAC
-    >>> X, y = load_iris(return_X_y=True)
-    >>> QFAC(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -335,22 +316,9 @@ class SVMQ(Quantifier):
         return counted(learner, self.random_state)
 
 
+@quantifier_class
 class SVMK(SVMQ):
-    """`SVMQ` with a machine trained for the Kullback-Leibler divergence.
-
-    Parameters
-    ----------
-    C, kernel, gamma, n_components, tol, max_iter, random_state
-        As for `SVMQ`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import SVMK
-    >>> X, y = make_classification(400, random_state=0)
-    >>> SVMK().fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
-    """
+    """`SVMQ` with a machine trained for the Kullback-Leibler divergence."""
 
     info: ClassVar = _info(
         "SVM for the Kullback-Leibler divergence",
@@ -361,22 +329,9 @@ class SVMK(SVMQ):
     _loss: ClassVar = "kld"
 
 
+@quantifier_class
 class SVMN(SVMQ):
-    """`SVMQ` with a machine trained for the normalised divergence.
-
-    Parameters
-    ----------
-    C, kernel, gamma, n_components, tol, max_iter, random_state
-        As for `SVMQ`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import SVMN
-    >>> X, y = make_classification(400, random_state=0)
-    >>> SVMN().fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
-    """
+    """`SVMQ` with a machine trained for the normalised divergence."""
 
     info: ClassVar = _info(
         "SVM for the normalised divergence", "Esuli & Sebastiani, DART 2014", "SVM(NKLD)"
@@ -384,22 +339,9 @@ class SVMN(SVMQ):
     _loss: ClassVar = "nkld"
 
 
+@quantifier_class
 class SVMAE(SVMQ):
-    """`SVMQ` with a machine trained for the absolute error of the count.
-
-    Parameters
-    ----------
-    C, kernel, gamma, n_components, tol, max_iter, random_state
-        As for `SVMQ`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import SVMAE
-    >>> X, y = make_classification(400, random_state=0)
-    >>> SVMAE().fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
-    """
+    """`SVMQ` with a machine trained for the absolute error of the count."""
 
     info: ClassVar = _info(
         "SVM for the absolute error", "Moreo & Sebastiani, PLoS ONE 17 (2022)", "SVM(AE)"
@@ -407,22 +349,9 @@ class SVMAE(SVMQ):
     _loss: ClassVar = "ae"
 
 
+@quantifier_class
 class SVMRAE(SVMQ):
-    """`SVMQ` with a machine trained for the relative error of the count.
-
-    Parameters
-    ----------
-    C, kernel, gamma, n_components, tol, max_iter, random_state
-        As for `SVMQ`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import SVMRAE
-    >>> X, y = make_classification(400, random_state=0)
-    >>> SVMRAE().fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
-    """
+    """`SVMQ` with a machine trained for the relative error of the count."""
 
     info: ClassVar = _info(
         "SVM for the relative absolute error",

@@ -26,11 +26,11 @@ from headcount.parts.fitted import MethodInfo
 from headcount.parts.losses import Loss, Losses
 from headcount.parts.solvers import DIVERGENCES, Divergence, EnergyDistance, Solution
 from headcount.parts.training import Training
-from headcount.quantifiers.base import AggregativeQuantifier, Quantifier, WithSmoothness
+from headcount.quantifiers.base import AggregativeQuantifier, WithSmoothness, quantifier_class
 from headcount.samples.samples import Samples
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class DyS(AggregativeQuantifier):
     """Match the histogram of the positive score by a divergence; two classes.
 
@@ -39,8 +39,6 @@ class DyS(AggregativeQuantifier):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     bins : int or sequence of int, default=12
         Number of bins of the histogram; of several numbers, the median of the estimates.
     balanced : bool, default=True
@@ -49,14 +47,6 @@ class DyS(AggregativeQuantifier):
         are, as in published results.
     divergence : {"topsoe", "hellinger", "probsymm", "l1", "l2"}, default="topsoe"
         Divergence to minimise.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import DyS
-    >>> X, y = make_classification(400, random_state=0)
-    >>> DyS(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -86,7 +76,7 @@ class DyS(AggregativeQuantifier):
         return MedianOfHistograms(histograms, divergence)
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class HDy(AggregativeQuantifier):
     """Match histograms of the positive score by Hellinger distance; two classes.
 
@@ -94,8 +84,6 @@ class HDy(AggregativeQuantifier):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     bins : sequence of int, default=(12,)
         Numbers of bins, one histogram for each. The authors used ``range(10, 111, 10)``,
         which needs thousands of training items.
@@ -103,14 +91,6 @@ class HDy(AggregativeQuantifier):
         Rescale the scores to what they would be if both classes had been equally common in
         training, so that bins differ for rare classes too. False takes the scores as they
         are, as in published results.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import HDy
-    >>> X, y = make_classification(400, random_state=0)
-    >>> HDy(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -131,14 +111,12 @@ class HDy(AggregativeQuantifier):
         return MedianOfHistograms(histograms, Divergence("hellinger"))
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class DM(WithSmoothness):
     """Match the histograms of the posteriors of all classes at once.
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     bins : int, default=8
         Number of bins of each histogram, of equal width on [0, 1], not smoothed.
     divergence : {"hellinger", "topsoe", "probsymm", "l1", "l2"} or callable, \
@@ -150,14 +128,6 @@ class DM(WithSmoothness):
     smoothness : float, default=0.0
         For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
         the divergence (not "l1"); classes have the order of ``classes_``.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import DM
-    >>> X, y = load_iris(return_X_y=True)
-    >>> DM(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -180,7 +150,7 @@ class DM(WithSmoothness):
         return Moments(histograms, Divergence(divergence, smoothness=smoothness))
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class FMM(AggregativeQuantifier):
     """Forman's mixture model: match the distribution function of the positive score.
 
@@ -188,19 +158,9 @@ class FMM(AggregativeQuantifier):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     bins : int, default=100
         Number of bins of equal width on [0, 1], at whose ends the distribution functions are
         compared.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import FMM
-    >>> X, y = make_classification(400, random_state=0)
-    >>> FMM(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -218,7 +178,7 @@ class FMM(AggregativeQuantifier):
         return Moments(cumulative, Divergence("l1"))
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class EDy(WithSmoothness):
     """Least energy distance between the posteriors of the sample and of the mixture.
 
@@ -228,24 +188,11 @@ class EDy(WithSmoothness):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     ordered : bool, default=False
         For ordered classes, in the order of ``classes_``: the distance of two posteriors is
         the earth mover's distance.
     distance : {"manhattan", "euclidean"}, default="manhattan"
         Distance between posteriors.
-    smoothness : float, default=0.0
-        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
-        the energy distance; classes have the order of ``classes_``.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import EDy
-    >>> X, y = load_iris(return_X_y=True)
-    >>> EDy(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -271,27 +218,12 @@ class EDy(WithSmoothness):
         return Moments(MeanDistance(ordered=ordered), solver)
 
 
+@quantifier_class
 class CvMy(WithSmoothness):
     """Least Cramér-von Mises distance between the posteriors of sample and mixture.
 
     The energy distance of ranks: each posterior is replaced by its rank among the training
     posteriors of the same class, and distances are summed over the classes.
-
-    Parameters
-    ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
-    smoothness : float, default=0.0
-        For ordered classes: smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to
-        the distance; classes have the order of ``classes_``.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import CvMy
-    >>> X, y = load_iris(return_X_y=True)
-    >>> CvMy(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -309,25 +241,13 @@ class CvMy(WithSmoothness):
 _GRID = np.linspace(0, 1, 101)
 
 
-class SORD(Quantifier):
+@quantifier_class
+class SORD(AggregativeQuantifier):
     """Sample ordinal distance: least earth mover's distance of the positive scores.
 
     Two classes. Minimises the area between the distribution functions of the scores in the
     sample and in the mixture of the classes. There are no bins, and the share is found
     exactly, as a weighted median. `FMM` sums the same differences at the ends of bins.
-
-    Parameters
-    ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import SORD
-    >>> X, y = make_classification(400, random_state=0)
-    >>> SORD(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -342,7 +262,7 @@ class SORD(Quantifier):
         return _MatchedDistributions()
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class QUANTy(AggregativeQuantifier):
     """Match the mean scores of groups between quantiles, by least squares; two classes.
 
@@ -352,20 +272,10 @@ class QUANTy(AggregativeQuantifier):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     n_quantiles : int, default=8
         Number of groups.
     tol : float, default=1e-6
         Largest error of the share.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import QUANTy
-    >>> X, y = make_classification(400, random_state=0)
-    >>> QUANTy(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(

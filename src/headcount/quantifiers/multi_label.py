@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from headcount import plots
 from headcount._support.arrays import Array, Floats
+from headcount._support.documentation import documented
 from headcount._support.frames import pl
 from headcount._support.text import Table, html_result
 from headcount.errors import HeadcountError
 from headcount.estimates.estimate import Estimate, Intervals
 from headcount.estimates.estimates import Estimates
 from headcount.items.arrays import Scored, check_lengths
-from headcount.quantifiers.base import Quantifier, ScoringPlan
+from headcount.quantifiers.base import Quantifier, ScoringPlan, ShareEstimator
 from headcount.quantifiers.likelihood import SLD
 from headcount.scores.scorer import ScoredPool, Scorer
 from headcount.scores.tags import TagScorer, check_tags
@@ -144,6 +145,7 @@ class MultiLabel(BaseEstimator):
         """
         return self.predict_many(X, None)[0]
 
+    @documented(ShareEstimator.predict_many)
     def predict_many(self, X: Any, samples: Any) -> Floats:
         """Shares of the tags in many samples of a pool, scored once.
 
@@ -151,8 +153,6 @@ class MultiLabel(BaseEstimator):
         ----------
         X : array-like, sparse matrix or frame of shape (n, d), list of texts
             The pool, or a list of `Scored`, one per tag.
-        samples : Samples, iterable of index arrays, or None
-            The samples, as rows of the pool; None for one sample of all rows.
 
         Returns
         -------
@@ -187,13 +187,12 @@ class MultiLabel(BaseEstimator):
         counts_predictions = self.quantifiers_[0].fitted_.takes == "labels"
         return list(self.scorer_.score(X, predictions=counts_predictions))
 
+    @documented(predict)
     def estimate(self, X: Any, **options: Any) -> TagEstimate:
         """Estimate the shares of the tags among the items, with intervals.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts
-            One sample, or a list of `Scored`, one per tag.
         **options : Any
             ``weights``, ``clusters``, ``estimand``, ``prior``, ``replicates`` and
             ``random_state``, as for ``estimate`` of a quantifier. A prior is that of the
@@ -206,15 +205,12 @@ class MultiLabel(BaseEstimator):
         """
         return self.estimate_many(X, None, **options)[0]
 
+    @documented(predict_many)
     def estimate_many(self, X: Any, samples: Any, **options: Any) -> list[TagEstimate]:
         """Estimate the shares of the tags in many samples of a pool, such as months.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts
-            The pool, or a list of `Scored`, one per tag.
-        samples : Samples, iterable of index arrays, or None
-            The samples, as rows of the pool; None for one sample of all rows.
         **options : Any
             As for `estimate`.
 

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._support.arrays import Floats
+from headcount._support.documentation import documented
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import (
     check_choice,
@@ -35,6 +36,7 @@ from headcount.items.arrays import (
 from headcount.parts.distances import FourierFeatures
 from headcount.parts.fitted import MethodInfo, pool_samples
 from headcount.parts.training import Binned, Dense, Training
+from headcount.quantifiers.base import ShareEstimator
 from headcount.samples.samples import Samples
 from headcount.scores.folds import numeric_space
 
@@ -131,6 +133,7 @@ class OneClassQuantifier(BaseEstimator):
         """
         return self.predict_many(X, None)[0]
 
+    @documented(ShareEstimator.predict_many)
     def predict_many(self, X: Any, samples: Any) -> Floats:
         """Shares in many samples of a pool, scored once.
 
@@ -138,8 +141,6 @@ class OneClassQuantifier(BaseEstimator):
         ----------
         X : array-like, sparse matrix or frame of shape (n, d), list of texts
             The pool.
-        samples : Samples, iterable of index arrays, or None
-            The samples, as rows of the pool; None for one sample of all rows.
 
         Returns
         -------
@@ -151,18 +152,18 @@ class OneClassQuantifier(BaseEstimator):
         shares = np.clip(self._shares(X, pool_samples(samples, X)), 0.0, 1.0)
         return np.column_stack([shares, 1 - shares])
 
+    @documented(predict)
     def estimate(self, X: Any, **options: Any) -> Estimate:
         """Estimate the shares of the class and of "other", with intervals.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts
-            One sample.
         **options : Any
             As for `estimate_many`.
         """
         return self.estimate_many(X, None, **options)[0]
 
+    @documented(predict_many)
     def estimate_many(
         self,
         X: Any,
@@ -177,10 +178,6 @@ class OneClassQuantifier(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts
-            The pool.
-        samples : Samples, iterable of index arrays, or None
-            The samples, as rows of the pool; None for one sample of all rows.
         estimand : {"realised", "expected"}, default="realised"
             Shares among the items of a sample, or in the population behind them.
         prior : None, float, array-like of shape (2,) or (M, 2), default=None

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from headcount._support.arrays import Bools, Ints
+from headcount._support.documentation import documented
 from headcount._support.parameters import check_choice, check_count
 from headcount.errors import HeadcountError, warn
 from headcount.estimates.assumption import UNLIKE, format_p_value
@@ -134,6 +135,7 @@ class OpenSet(ShareEstimator):
             share_prior=Prior(all_present=True, largest_sum=10.0),
         )
 
+    @documented(ShareEstimator.estimate_many)
     def estimate_many(self, X: Any, samples: Any, **options: Any) -> list[Estimate]:
         """Estimate the shares in many samples of a pool, such as months or groups.
 
@@ -141,15 +143,8 @@ class OpenSet(ShareEstimator):
         ----------
         X : array-like, sparse matrix or frame of shape (n, d), list of texts
             The pool.
-        samples : Samples, iterable of index arrays, or None
-            The samples, as rows of the pool; None for one sample of all rows.
         **options : Any
             As for ``estimate_many`` of a quantifier.
-
-        Returns
-        -------
-        list of Estimate
-            One per sample.
         """
         estimates = super().estimate_many(X, samples, **options)
         return [replace(estimate, warnings=_reworded(estimate)) for estimate in estimates]

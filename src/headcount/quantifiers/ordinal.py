@@ -21,14 +21,18 @@ from headcount.parts.fitted import MethodInfo
 from headcount.parts.solvers import Divergence, MaximumLikelihood
 from headcount.parts.training import Training
 from headcount.quantifiers.adjusted import GAC, GPAC
-from headcount.quantifiers.base import AggregativeQuantifier, WithSmoothness
+from headcount.quantifiers.base import (
+    AggregativeQuantifier,
+    WithSmoothness,
+    quantifier_class,
+)
 from headcount.quantifiers.likelihood import WithCalibration
 from headcount.quantifiers.one_vs_rest import OneVsRest
 
 _REFERENCE = "Bunse, Moreo, Sebastiani & Senz, Data Mining and Knowledge Discovery 38 (2024)"
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class OrdinalACC(GAC):
     """Adjusted classify and count for ordered classes (o-ACC).
 
@@ -38,21 +42,11 @@ class OrdinalACC(GAC):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     smoothness : float, default=0.01
         Weight of the penalty on deviations of the shares from a straight line along the
         classes. On simulated ratings with smooth shares the default reduced the error by up
         to a half, most in small samples and with poor classifiers. Jagged shares in large
         samples need less.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import OrdinalACC
-    >>> X, y = load_iris(return_X_y=True)
-    >>> OrdinalACC(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -65,7 +59,7 @@ class OrdinalACC(GAC):
     smoothness: float = 1e-2
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class OrdinalPACC(GPAC):
     """Probabilistic adjusted classify and count for ordered classes (o-PACC).
 
@@ -74,19 +68,9 @@ class OrdinalPACC(GPAC):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     smoothness : float, default=0.001
         Weight of the penalty on deviations of the shares from a straight line along the
         classes. Less than for `OrdinalACC`, as mean posteriors vary less than counts do.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import OrdinalPACC
-    >>> X, y = load_iris(return_X_y=True)
-    >>> OrdinalPACC(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -98,7 +82,7 @@ class OrdinalPACC(GPAC):
     smoothness: float = 1e-3
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class OrdinalSLD(WithCalibration):
     """Maximum likelihood from posteriors for ordered classes (o-SLD).
 
@@ -111,21 +95,11 @@ class OrdinalSLD(WithCalibration):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     calibration : {None, "platt", "isotonic", "ts", "bcts", "vs", "nbvs"}, default=None
         Method of recalibrating the posteriors, fitted on out-of-fold ones.
     smoothness : float, default=0.01
         Weight of the penalty on deviations of the shares from a straight line along the
         classes.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import OrdinalSLD
-    >>> X, y = load_iris(return_X_y=True)
-    >>> OrdinalSLD().fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -142,7 +116,7 @@ class OrdinalSLD(WithCalibration):
         return Mixture(self._ratios(), MaximumLikelihood(smoothness=smoothness))
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class RUN(WithSmoothness):
     """Regularised unfolding: counts of predicted classes by their likelihood.
 
@@ -156,19 +130,9 @@ class RUN(WithSmoothness):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     smoothness : float, default=0.01
         Weight of Tikhonov's penalty on deviations of the shares from a straight line along
         the classes. Times the number of items it is the tau of other programs.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import RUN
-    >>> X, y = load_iris(return_X_y=True)
-    >>> RUN(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -204,7 +168,7 @@ class _PredictionRates:
         return np.ascontiguousarray(self.rates.T[items])
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class OrdinalPDF(AggregativeQuantifier):
     """Match the distribution of the expected class, by default by earth mover's distance.
 
@@ -216,21 +180,11 @@ class OrdinalPDF(AggregativeQuantifier):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     bins : int, default=8
         Number of bins between each class and the next.
     distance : {"emd", "hellinger", "l2"}, default="emd"
         Distance to minimise: the sum of absolute differences of cumulative histograms, the
         Hellinger distance or the sum of squared differences of histograms.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import OrdinalPDF
-    >>> X, y = load_iris(return_X_y=True)
-    >>> OrdinalPDF(random_state=0).fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from headcount.parts.classifier_outputs import Histograms, as_if_half
 from headcount.parts.fitted import Input, MethodInfo
 from headcount.parts.solvers import Divergence, Solution
 from headcount.parts.training import Training
+from headcount.quantifiers.base import quantifier_class
 from headcount.quantifiers.one_vs_rest import OfTwoClasses
 from headcount.samples.samples import Samples
 
@@ -24,7 +25,7 @@ from headcount.samples.samples import Samples
 _N_SCORES, _BINS = 1004, 12
 
 
-@dataclass(eq=False, repr=False)
+@quantifier_class
 class QuaDapt(OfTwoClasses):
     """Learn from synthetic scores that are as hard to tell apart as those of the sample.
 
@@ -45,14 +46,6 @@ class QuaDapt(OfTwoClasses):
     balanced : bool, default=True
         Rescale the scores to what they would be if both classes had been equally common in
         training. False takes the scores as they are, as in published results.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import QuaDapt
-    >>> X, y = make_classification(400, random_state=0)
-    >>> QuaDapt().fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -65,8 +58,7 @@ class QuaDapt(OfTwoClasses):
         aliases=("DySyn",),
     )
 
-    quantifier: Any = None
-    _: KW_ONLY
+    quantifier: Any = field(default=None, kw_only=False)
     overlaps: Sequence[float] = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
     balanced: bool = True
 

@@ -12,6 +12,7 @@ from scipy.special import expit, logit, ndtr
 
 from headcount._kernels.thresholds import median_sweep
 from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.documentation import parametrised
 from headcount._support.execution import each_range
 from headcount._support.parameters import check_choice, check_count, check_flag, check_number
 from headcount.errors import HeadcountError
@@ -20,7 +21,7 @@ from headcount.parts.classifier_outputs import AtThreshold, Rates, rates_by_thre
 from headcount.parts.fitted import MethodInfo
 from headcount.parts.solvers import AdjustedCount, Solution
 from headcount.parts.training import Dense, MeanOf, Reduced, Reduction, Training
-from headcount.quantifiers.base import AggregativeQuantifier
+from headcount.quantifiers.base import AggregativeQuantifier, quantifier_class
 from headcount.samples.samples import Samples
 
 # More would be tens of thousands of thresholds.
@@ -38,9 +39,16 @@ def _info(title: str, *aliases: str, needs_overlap: bool = False) -> MethodInfo:
     )
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@parametrised
 class _AtThresholds(AggregativeQuantifier):
-    """Base of methods whose thresholds are training scores; `_rule` chooses one of them."""
+    """Base of methods whose thresholds are training scores; `_rule` chooses one of them.
+
+    Parameters
+    ----------
+    decimals : int or None, default=2
+        Thresholds are the distinct training scores, rounded to this many decimals; None does
+        not round them.
+    """
 
     decimals: int | None = 2
     _rule: ClassVar = ""
@@ -57,25 +65,9 @@ class _AtThresholds(AggregativeQuantifier):
         return decimals
 
 
+@quantifier_class
 class T50(_AtThresholds):
-    """Adjusted count at the threshold with a true positive rate nearest one half.
-
-    Parameters
-    ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
-    decimals : int or None, default=2
-        Thresholds are the distinct training scores, rounded to this many decimals; None does
-        not round them.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import T50
-    >>> X, y = make_classification(400, random_state=0)
-    >>> T50(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
-    """
+    """Adjusted count at the threshold with a true positive rate nearest one half."""
 
     info: ClassVar = _info(
         "adjusted count, true positive rate one half", "TS50", needs_overlap=True
@@ -83,14 +75,12 @@ class T50(_AtThresholds):
     _rule: ClassVar = "t50"
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class TMAX(_AtThresholds):
     """Adjusted count at the threshold with the largest tpr - fpr.
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     decimals : int or None, default=None
         Thresholds are taken from the distinct training scores, rounded to this many decimals
         if given.
@@ -98,14 +88,6 @@ class TMAX(_AtThresholds):
         Thresholds are midway between neighbouring scores, so that new items that are a little
         lower than a training item are on the same side. False takes the scores themselves, as
         in published results.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import TMAX
-    >>> X, y = make_classification(400, random_state=0)
-    >>> TMAX(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = _info("adjusted count, largest difference of rates", "TSMax", "MAX")
@@ -118,52 +100,21 @@ class TMAX(_AtThresholds):
         return Moments(threshold, AdjustedCount())
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class TX(_AtThresholds):
-    """Adjusted count at the threshold where the two error rates cross.
-
-    Parameters
-    ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
-    decimals : int or None, default=None
-        Thresholds are the distinct training scores, rounded to this many decimals if given.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import TX
-    >>> X, y = make_classification(400, random_state=0)
-    >>> TX(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
-    """
+    """Adjusted count at the threshold where the two error rates cross."""
 
     info: ClassVar = _info("adjusted count, equal error rates", "TSX", "X")
     decimals: int | None = None
     _rule: ClassVar = "x"
 
 
+@quantifier_class
 class MS(_AtThresholds):
     """Median sweep: median of the adjusted counts over all thresholds.
 
     Thresholds at which the two rates are equal are left out. The median is clipped to [0, 1];
     the counts it is taken of are not.
-
-    Parameters
-    ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
-    decimals : int or None, default=2
-        Thresholds are the distinct training scores, rounded to this many decimals; None does
-        not round them.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import MS
-    >>> X, y = make_classification(400, random_state=0)
-    >>> MS(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = _info("median sweep", "Median Sweep")
@@ -172,7 +123,7 @@ class MS(_AtThresholds):
         return _MedianSweep(0.0, self._checked_decimals())
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class MS2(MS):
     """Median sweep over the thresholds with tpr - fpr above one quarter.
 
@@ -184,22 +135,12 @@ class MS2(MS):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     thresholds : {"even", "scores"}, default="even"
         Thresholds are evenly spaced: all numbers in [0, 1] with as many decimals as
         `decimals`. "scores" takes the distinct training scores, as in published results.
     decimals : int or None, default=2
         Number of decimals of the thresholds: at most 4 if they are evenly spaced. None does
         not round the training scores.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import MS2
-    >>> X, y = make_classification(400, random_state=0)
-    >>> MS2(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = _info("median sweep over thresholds that separate")
@@ -273,7 +214,7 @@ _NODES = (np.polynomial.legendre.leggauss(9)[0] + 1) / 2
 _INTERPOLATE = np.linalg.inv(np.vander(_NODES)).T
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class ContinuousSweep(AggregativeQuantifier):
     """Mean of the adjusted counts over a range of thresholds where the rates differ.
 
@@ -287,20 +228,10 @@ class ContinuousSweep(AggregativeQuantifier):
 
     Parameters
     ----------
-    classifier, cv, random_state
-        As for `Quantifier`.
     p_delta : float or None, default=None
         Smallest difference of the rates. None takes the one that minimises the variance of
         the estimate under the model, averaged over all shares of the positive class. If the
         rates never differ that much, thresholds close to the best one are used.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import ContinuousSweep
-    >>> X, y = make_classification(400, random_state=0)
-    >>> ContinuousSweep(random_state=0).fit(X[:200], y[:200]).predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(

@@ -23,6 +23,7 @@ from scipy.special import gammaincinv
 
 from headcount._kernels.draws import draw_items
 from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.documentation import documented
 from headcount._support.execution import (
     RandomState,
     base_seeds,
@@ -292,7 +293,18 @@ def draw_samples(protocol: Any, y_pool: ArrayLike, classes: ArrayLike | None = N
 
 
 class _DrawingProtocol(Protocol):
-    """Draws samples with the shares that ``_target_shares`` of a subclass returns."""
+    """Draws samples with the shares that ``_target_shares`` of a subclass returns.
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+        Number of samples. The first n samples are the same for every number of samples.
+    size : int or sequence of int, default=500
+        Number of items in every sample, or in each of the ``n_samples``.
+    random_state : int, Generator, RandomState or None, default=None
+        Random seed. None is the seed 0. A numpy generator provides one
+        integer for each draw.
+    """
 
     size: Any
     random_state: Any
@@ -326,6 +338,7 @@ class _DrawingProtocol(Protocol):
         return Plan(names, codes, target, sizes, item_seed)
 
 
+@documented(_DrawingProtocol)
 @dataclass(frozen=True, eq=False)
 class APP(_DrawingProtocol):
     """Artificial prevalences: every point of a regular grid on the simplex, repeated.
@@ -351,9 +364,6 @@ class APP(_DrawingProtocol):
         Distance between prevalences, instead of ``n_prevalences``; it must divide 1.
     max_samples : int, default=1_000_000
         Largest number of samples allowed. The grid grows fast with the number of classes.
-    random_state : int, Generator, RandomState or None, default=None
-        Random seed. None is the seed 0. A numpy generator provides one
-        integer for each draw.
 
     Examples
     --------
@@ -401,6 +411,7 @@ class APP(_DrawingProtocol):
         return _check_step(self.step)
 
 
+@documented(_DrawingProtocol)
 @dataclass(frozen=True, eq=False)
 class UPP(_DrawingProtocol):
     """Prevalences drawn uniformly from the simplex, for any number of classes.
@@ -408,16 +419,6 @@ class UPP(_DrawingProtocol):
     The prevalences are the gaps between sorted uniform numbers (Kraemer's method). Items
     are drawn without replacement where the pool has enough of a class, otherwise with
     replacement. Counts are rounded by largest remainder.
-
-    Parameters
-    ----------
-    n_samples : int, default=1000
-        Number of samples. The first n samples are the same for every number of samples.
-    size : int or sequence of int, default=500
-        Number of items in every sample, or in each of the ``n_samples``.
-    random_state : int, Generator, RandomState or None, default=None
-        Random seed. None is the seed 0. A numpy generator provides one
-        integer for each draw.
 
     Examples
     --------
@@ -438,22 +439,13 @@ class UPP(_DrawingProtocol):
         return TargetShares(n_samples, 1, lambda rows: uniform_shares(seed, rows, n_classes))
 
 
+@documented(_DrawingProtocol)
 @dataclass(frozen=True, eq=False)
 class NPP(_DrawingProtocol):
     """Natural prevalences: items drawn from the whole pool, regardless of their class.
 
     Items are drawn without replacement within a sample, or with replacement if the pool is
     smaller than the sample. The prevalence varies around that of the pool.
-
-    Parameters
-    ----------
-    n_samples : int, default=1000
-        Number of samples. The first n samples are the same for every number of samples.
-    size : int or sequence of int, default=500
-        Number of items in every sample, or in each of the ``n_samples``.
-    random_state : int, Generator, RandomState or None, default=None
-        Random seed. None is the seed 0. A numpy generator provides one
-        integer for each draw.
 
     Examples
     --------
@@ -472,6 +464,7 @@ class NPP(_DrawingProtocol):
         return TargetShares(check_count("n_samples", self.n_samples), 1, None)
 
 
+@documented(_DrawingProtocol)
 @dataclass(frozen=True, eq=False)
 class Dirichlet(_DrawingProtocol):
     """Prevalences drawn from a Dirichlet distribution.
@@ -485,13 +478,6 @@ class Dirichlet(_DrawingProtocol):
     ----------
     alpha : float or sequence of float, default=1.0
         Concentration, above 0: one for all classes, or one per class.
-    n_samples : int, default=1000
-        Number of samples. The first n samples are the same for every number of samples.
-    size : int or sequence of int, default=500
-        Number of items in every sample, or in each of the ``n_samples``.
-    random_state : int, Generator, RandomState or None, default=None
-        Random seed. None is the seed 0. A numpy generator provides one
-        integer for each draw.
 
     Examples
     --------
@@ -528,6 +514,7 @@ class Dirichlet(_DrawingProtocol):
         return np.broadcast_to(alpha, n_classes)
 
 
+@documented(_DrawingProtocol)
 @dataclass(frozen=True, eq=False)
 class Prevalences(_DrawingProtocol):
     """Prevalences given by the user.
@@ -546,9 +533,6 @@ class Prevalences(_DrawingProtocol):
         Number of samples for each row, in consecutive order.
     size : int or sequence of int, default=500
         Number of items in every sample, or in each of the ``R * repeats``.
-    random_state : int, Generator, RandomState or None, default=None
-        Random seed. None is the seed 0. A numpy generator provides one
-        integer for each draw.
 
     Examples
     --------

@@ -510,7 +510,26 @@ TENTHS = tuple(step / 10 for step in range(11))
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ShiftProtocol(ABC):
-    """Draws training sets and tests by the design that ``_plan`` of a subclass returns."""
+    """Draws training sets and tests by the design that ``_plan`` of a subclass returns.
+
+    Parameters
+    ----------
+    train_size : int, default=5000
+        Number of items in a training set.
+    test_size : int, default=500
+        Number of items in a test sample.
+    repeats : int, default=10
+        Number of training sets of each kind.
+    test_repeats : int, default=50
+        Number of test samples of each kind per training set.
+    split : float, default=0.6
+        Share of the pool from which training sets are drawn.
+    replace : bool, default=False
+        Draw with replacement where the pool has too few items. Otherwise an error is raised.
+    random_state : int, Generator, RandomState or None, default=None
+        Random seed. None is the seed 0. A numpy generator provides one
+        integer for each draw.
+    """
 
     train_size: int = 5000
     test_size: int = 500

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headcount._support.arrays import Array, Bools, Floats, Ints
+from headcount._support.documentation import documented
 from headcount._support.parameters import check_choice, check_count, check_flag, check_fraction
 from headcount._support.text import first_of
 from headcount.errors import HeadcountError
@@ -40,6 +41,7 @@ from headcount.shift.experiments import (
 Prevalences: TypeAlias = Sequence[float] | Sequence[Sequence[float]] | NDArray[np.floating[Any]]
 
 
+@documented(ShiftProtocol)
 @dataclass(frozen=True, eq=False)
 class PriorShift(ShiftProtocol):
     """Class shares differ between training and test; P(X|Y) stays.
@@ -66,21 +68,6 @@ class PriorShift(ShiftProtocol):
         items below class 0. Items with exactly this rating are left out.
     decimals : int, default=1
         Number of decimals of the degree.
-    train_size : int, default=5000
-        Number of items in a training set.
-    test_size : int, default=500
-        Number of items in a test sample.
-    repeats : int, default=10
-        Number of training sets of each kind.
-    test_repeats : int, default=50
-        Number of test samples of each kind per training set.
-    split : float, default=0.6
-        Share of the pool from which training sets are drawn.
-    replace : bool, default=False
-        Draw with replacement where the pool has too few items. Otherwise an error is raised.
-    random_state : int, Generator, RandomState or None, default=None
-        Random seed. None is the seed 0. A numpy generator provides one
-        integer for each draw.
 
     Examples
     --------
@@ -160,7 +147,17 @@ _CELL_OF = np.array([[0, 3], [1, 2]])  # by group, then by label
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _TwoGroups(ShiftProtocol):
-    """Draws from the positives and negatives of a group A and a group B."""
+    """Draws from the positives and negatives of a group A and a group B.
+
+    Parameters
+    ----------
+    categories : pair of groups, optional
+        Group A and group B. Items of other groups are left out. By default the two groups
+        of the pool, sorted.
+    cut_point : float, default=3
+        Rating at which classes are separated if no labels are given. Items above are class 1,
+        items below class 0. Items with exactly this rating are left out.
+    """
 
     categories: Sequence[Any] | None = None
     cut_point: float = 3
@@ -194,6 +191,7 @@ class _TwoGroups(ShiftProtocol):
         """Return the number of items of each of the four cells."""
 
 
+@documented(_TwoGroups, ShiftProtocol)
 @dataclass(frozen=True, eq=False)
 class GlobalCovariateShift(_TwoGroups):
     """The shares of two groups change equally in both classes; P(Y|X) stays.
@@ -215,11 +213,6 @@ class GlobalCovariateShift(_TwoGroups):
         Shares of the positive class, in training and in tests.
     pure : bool or None, default=None
         True for pure shift only, False for mixed shift only, None for both.
-    categories : pair of groups, optional
-        Group A and group B. Items of other groups are left out. By default the two groups
-        of the pool, sorted.
-    cut_point, train_size, test_size, repeats, test_repeats, split, replace, random_state
-        As in :class:`PriorShift`.
 
     Examples
     --------
@@ -272,6 +265,7 @@ class GlobalCovariateShift(_TwoGroups):
         )
 
 
+@documented(_TwoGroups, ShiftProtocol)
 @dataclass(frozen=True, eq=False)
 class LocalCovariateShift(_TwoGroups):
     """The number of positives of one group changes; P(X|Y=0) and the other group stay.
@@ -302,9 +296,6 @@ class LocalCovariateShift(_TwoGroups):
         Create prior shift for comparison: the positives of both groups change in proportion,
         with the same numbers of positives and negatives. Training sets and negatives are
         the same for the same ``random_state``.
-    categories, cut_point, train_size, test_size, repeats, test_repeats, split, replace, \
-random_state
-        As in :class:`GlobalCovariateShift`.
 
     Examples
     --------
@@ -384,6 +375,7 @@ def _mixed(size: int, prevalence: float, alpha: float) -> list[int]:
     return [n_first - first, size - n_first - second, second, first]
 
 
+@documented(ShiftProtocol)
 @dataclass(frozen=True, eq=False)
 class TweakOne(ShiftProtocol):
     """The share of one class varies in tests, with the others reduced; P(X|Y) stays.
@@ -400,8 +392,6 @@ class TweakOne(ShiftProtocol):
     others : {"proportional", "even"}, default="proportional"
         Shares of the other classes: in the proportions of the pool, or equal as in the
         paper.
-    train_size, test_size, repeats, test_repeats, split, replace, random_state
-        As in :class:`PriorShift`.
 
     Examples
     --------
@@ -444,6 +434,7 @@ class TweakOne(ShiftProtocol):
         )
 
 
+@documented(ShiftProtocol)
 @dataclass(frozen=True, eq=False)
 class KnockOut(ShiftProtocol):
     """A part of one class, or of one group, is missing from training but not from tests.
@@ -452,7 +443,7 @@ class KnockOut(ShiftProtocol):
     pool without a share of the items of one class or of one group. Test samples have the
     shares of the pool. Knocking out a class is a prior shift. Knocking out a group is a
     covariate shift, and also a prior shift if the group has other class shares. The degree
-    is the share that is missing.
+    is the share that is missing. Training sets always have ``train_size`` items.
 
     Parameters
     ----------
@@ -462,8 +453,6 @@ class KnockOut(ShiftProtocol):
         Shares of the class or group that are missing from training.
     by : {"class", "group"}, default="class"
         Kind of ``value``.
-    train_size, test_size, repeats, test_repeats, split, replace, random_state
-        As in :class:`PriorShift`. Training sets always have ``train_size`` items.
 
     Examples
     --------
@@ -544,6 +533,7 @@ def _multiclass_side(
     return Side(counts, np.broadcast_to(labels, counts.shape), columns)
 
 
+@documented(ShiftProtocol)
 @dataclass(frozen=True, eq=False)
 class DomainMixer(ShiftProtocol):
     """Mixtures of two domains with the same class shares; P(X|Y) changes, P(Y) does not.
@@ -564,8 +554,6 @@ class DomainMixer(ShiftProtocol):
     categories : pair of groups, optional
         Domain A and domain B. Items of other groups are left out. By default the two groups
         of the pool, sorted.
-    train_size, test_size, repeats, test_repeats, split, replace, random_state
-        As in :class:`PriorShift`.
 
     Examples
     --------
@@ -638,6 +626,7 @@ def _domain_side(shares: Floats, mixtures: Floats, size: int, which: str) -> Sid
 CutPoints: TypeAlias = Sequence[float] | NDArray[np.floating[Any]]
 
 
+@documented(ShiftProtocol)
 @dataclass(frozen=True, eq=False)
 class ConceptShift(ShiftProtocol):
     """The cut between negative and positive ratings moves; P(X) stays, P(Y|X) changes.
@@ -663,8 +652,6 @@ class ConceptShift(ShiftProtocol):
         proportion within each class. P(X) is then not the same for all sets.
     test_prevalence : float, optional
         Share of the positive class in test samples, likewise.
-    train_size, test_size, repeats, test_repeats, split, replace, random_state
-        As in :class:`PriorShift`.
 
     Examples
     --------

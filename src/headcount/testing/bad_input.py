@@ -41,7 +41,7 @@ def check_missing_items(case: Case) -> None:
     """Missing or infinite features are refused."""
     X, y = labelled(case.n_classes)
     for value in (np.nan, np.inf, -np.inf):
-        new = _spoilt(pool(case.n_classes), value)
+        new = _spoilt(case.new, value)
         refuses(
             r"^X has 1 missing or infinite numbers, the first at row 7, column 0",
             lambda value=value: case.make().fit(_spoilt(X, value), y),
@@ -72,7 +72,7 @@ def check_other_columns(case: Case) -> None:
     case.require_scores()
     refuses(
         r"^X has 2 features, but \w+ is expecting 3 features as input",
-        lambda: case.fitted.predict(pool(case.n_classes)[:, :2]),
+        lambda: case.fitted.predict(case.new[:, :2]),
     )
 
 
@@ -238,7 +238,7 @@ def check_lengths_of_scores(case: Case) -> None:
 def check_items_after_scores(case: Case) -> None:
     """Fitted on scores, a quantifier refuses items."""
     case.require_scores()
-    quantifier, X = case.fitted_on_scores, pool(case.n_classes)
+    quantifier, X = case.fitted_on_scores, case.new
     refuses(
         "was fitted on scores or decisions and has no classifier for X: .*Scored",
         lambda: quantifier.predict(X),
@@ -264,11 +264,10 @@ _NO_SAMPLES: list[tuple[Any, str]] = [
 
 def check_bad_samples(case: Case) -> None:
     """Samples that are none are refused."""
-    X = pool(case.n_classes)
     for bad, message in _NO_SAMPLES:
-        refuses(message, lambda bad=bad: case.fitted.predict_many(X, bad))
+        refuses(message, lambda bad=bad: case.fitted.predict_many(case.new, bad))
         if case.takes_scores:
-            new = Scored(scored_pool(case.n_classes))
+            new = case.new_scores
             refuses(
                 message, lambda bad=bad, new=new: case.fitted_on_scores.predict_many(new, bad)
             )
@@ -276,10 +275,10 @@ def check_bad_samples(case: Case) -> None:
 
 def check_no_samples(case: Case) -> None:
     """No samples are one sample of all items."""
-    quantifier, X = case.fitted, pool(case.n_classes)
+    quantifier, X = case.fitted, case.new
     equal(quantifier.predict_many(X, None)[0], quantifier.predict(X))
     if case.takes_scores:
-        quantifier, new = case.fitted_on_scores, Scored(scored_pool(case.n_classes))
+        quantifier, new = case.fitted_on_scores, case.new_scores
         equal(quantifier.predict_many(new, None)[0], quantifier.predict(new))
 
 
@@ -324,8 +323,7 @@ def check_failed_fit(case: Case) -> None:
         lambda: quantifier.fit(X[:50], names[y[:49]]),
         lambda: quantifier.fit(X, names[y], sample_weight=-np.ones(len(y))),
     )
-    new = pool(case.n_classes)
-    equal(quantifier.predict_many(new, samples()), case.fitted.predict_many(new, samples()))
+    equal(case.shares(quantifier), case.expected)
 
 
 def check_failed_fit_on_scores(case: Case) -> None:
@@ -339,11 +337,7 @@ def check_failed_fit_on_scores(case: Case) -> None:
         lambda: quantifier.fit(Scored(scores), names[y], sample_weight=-np.ones(len(y))),
         lambda: quantifier.fit(Scored(scores[:50]), names[y]),
     )
-    new = Scored(scored_pool(case.n_classes))
-    equal(
-        quantifier.predict_many(new, samples()),
-        case.fitted_on_scores.predict_many(new, samples()),
-    )
+    equal(case.score_shares(quantifier), case.expected_of_scores)
 
 
 def _check_unchanged(quantifier: Any, *bad: Callable[[], Any]) -> None:

@@ -195,9 +195,37 @@ class Case:
 
     def predict_quick(self, quantifier: Quantifier, samples: Any) -> Floats:
         """Shares in samples of the pool that belongs to `fit_quick`."""
-        if self.takes_scores:
-            return quantifier.predict_many(Scored(scored_pool(self.n_classes)), samples)
-        return quantifier.predict_many(pool(self.n_classes), samples)
+        return quantifier.predict_many(
+            self.new_scores if self.takes_scores else self.new, samples
+        )
+
+    @property
+    def new(self) -> Array:
+        """Items to draw samples from."""
+        return pool(self.n_classes)
+
+    @property
+    def new_scores(self) -> Scored:
+        """Scores of items to draw samples from."""
+        return Scored(scored_pool(self.n_classes))
+
+    def shares(self, quantifier: Quantifier) -> Floats:
+        """Shares in samples of new items."""
+        return quantifier.predict_many(self.new, samples())
+
+    def score_shares(self, quantifier: Quantifier) -> Floats:
+        """Shares in samples of new scores."""
+        return quantifier.predict_many(self.new_scores, samples())
+
+    @cached_property
+    def expected(self) -> Floats:
+        """Shares by the quantifier that was fitted on items."""
+        return self.shares(self.fitted)
+
+    @cached_property
+    def expected_of_scores(self) -> Floats:
+        """Shares by the quantifier that was fitted on scores."""
+        return self.score_shares(self.fitted_on_scores)
 
     @cached_property
     def fitted(self) -> Quantifier:

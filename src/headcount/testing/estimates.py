@@ -20,7 +20,6 @@ from headcount.testing.cases import (
     expect,
     labelled,
     on_simplex,
-    pool,
     scored_pool,
 )
 
@@ -47,7 +46,7 @@ def _check(estimate: Estimate, n_items: int, K: int) -> None:
 
 def check_intervals(case: Case) -> None:
     """`estimate` has intervals, is repeatable, and can be stored as JSON and by pickle."""
-    X, quantifier = pool(case.n_classes)[:60], case.fitted
+    X, quantifier = case.new[:60], case.fitted
     for estimand in ("realised", "expected"):
         estimate, again = (
             quantifier.estimate(X, estimand=estimand, replicates=_REPLICATES, random_state=0)
@@ -63,7 +62,7 @@ def check_intervals(case: Case) -> None:
 
 def check_estimates_of_samples(case: Case) -> None:
     """The estimate of a sample depends on that sample alone."""
-    X, quantifier = pool(case.n_classes), case.fitted
+    X, quantifier = case.new, case.fitted
     rows = [np.arange(40), np.array([7]), np.arange(20, 120)]
     estimates = quantifier.estimate_many(X, rows, replicates=_REPLICATES, random_state=0)
     for estimate, sample in zip(estimates, rows, strict=True):
@@ -99,7 +98,7 @@ def check_estimates_follow_the_sample(case: Case) -> None:
     """If predictions differ between samples of one class, so do the estimates."""
     if case.brings_learner:
         raise NotApplicable("estimates are by the learners of the folds")
-    X, quantifier = pool(case.n_classes), case.fitted
+    X, quantifier = case.new, case.fitted
     alone = [[row] for row in range(len(X))]
     # Some methods have the same answer to many single items: another one decides then.
     first_shares = (

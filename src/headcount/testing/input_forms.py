@@ -23,7 +23,6 @@ from headcount.testing.cases import (
     equal,
     expect,
     labelled,
-    pool,
     refuses,
     samples,
     scored_pool,
@@ -52,11 +51,9 @@ def forms_of_tables() -> list[Form]:
 def check_frames(case: Case) -> None:
     """Items may be lists, and frames of Polars and pandas."""
     X, y = labelled(case.n_classes)
-    new = pool(case.n_classes)
-    expected = case.fitted.predict_many(new, samples())
     for table, column in forms_of_tables():
         quantifier = case.make().fit(table(X), column(y))
-        close(quantifier.predict_many(table(new), samples()), expected, 1e-8)
+        close(quantifier.predict_many(table(case.new), samples()), case.expected, 1e-8)
 
 
 def check_frames_of_scores(case: Case) -> None:
@@ -87,7 +84,7 @@ def check_vector_of_scores(case: Case) -> None:
 def check_sparse_items(case: Case) -> None:
     """Items may be sparse, unless ``info.sparse`` is False."""
     X, y = labelled(case.n_classes)
-    X, new = np.maximum(X, 0), np.maximum(pool(case.n_classes), 0)
+    X, new = np.maximum(X, 0), np.maximum(case.new, 0)
     dense = case.make(MultinomialNB()).fit(X, y)
     if not case.info.sparse:
         refuses(r"^X is sparse, but .* dense", lambda: case.make().fit(sparse.csr_array(X), y))
@@ -106,17 +103,16 @@ def check_shared_scorer(case: Case) -> None:
     """`fit_scorer` equals `fit`, and fitting the scorer again changes nothing."""
     case.require_scores()
     X, y = labelled(case.n_classes)
-    new = pool(case.n_classes)
     scorer = Scorer(case.classifier, random_state=0).fit(X, y)
     quantifier = case.make()
     expect(quantifier.fit_scorer(scorer) is quantifier, "fit_scorer returns another object")
     used_scorer: Any = quantifier.fitted_.scorer
     expect(used_scorer.classifier_ is scorer.classifier_, "the classifier is not the given one")
-    before = quantifier.predict_many(new, samples())
+    before = case.shares(quantifier)
     if not case.trains_several:
-        equal(before, case.fitted.predict_many(new, samples()))
+        equal(before, case.expected)
     scorer.fit(X[:, ::-1], y)
-    equal(quantifier.predict_many(new, samples()), before)
+    equal(case.shares(quantifier), before)
 
 
 def check_frozen_classifier(case: Case) -> None:
@@ -126,27 +122,23 @@ def check_frozen_classifier(case: Case) -> None:
     classifier = GaussianNB().fit(X[:90], y[:90])
     frozen = case.make(FrozenEstimator(classifier)).fit(X[90:], y[90:])
     by_scores = case.make().fit(Scored(classifier.predict_proba(X[90:])), y[90:])
-    new = pool(case.n_classes)
     equal(
-        frozen.predict_many(new, samples()),
-        by_scores.predict_many(Scored(classifier.predict_proba(new)), samples()),
+        case.shares(frozen),
+        by_scores.predict_many(Scored(classifier.predict_proba(case.new)), samples()),
     )
 
 
 def check_scores_after_items(case: Case) -> None:
     """Fitted on items, a quantifier takes scores of its own classifier."""
     case.require_scores()
-    quantifier, new = case.fitted, pool(case.n_classes)
+    quantifier, new = case.fitted, case.new
     if case.trains_several:
-        refuses(
-            "fitted with several classifiers",
-            lambda: quantifier.predict(Scored(scored_pool(case.n_classes))),
-        )
+        refuses("fitted with several classifiers", lambda: quantifier.predict(case.new_scores))
         return
     scorer: Any = quantifier.fitted_.scorer
     drawn_samples = samples()
     shares = quantifier.predict_many(scorer.score(new, predictions=True), drawn_samples)
-    expected = quantifier.predict_many(new, samples())
+    expected = case.shares(quantifier)
     members: Any = vars(quantifier).get("members_", ())
     if case.simulates and len({member.info.scoring for member in members}) > 1:
         # Some of its methods take scores by the classifier, the others those by folds.
@@ -169,7 +161,7 @@ def check_labels_are_enough(case: Case) -> None:
     """A classifier without posteriors is enough for methods that count labels."""
     case.require_scores()
     X, y = labelled(case.n_classes)
-    new, quantifier = pool(case.n_classes), case.make(_OnlyLabels())
+    new, quantifier = case.new, case.make(_OnlyLabels())
     if ScoringPlan(quantifier).takes == "labels":
         same = case.make(GaussianNB()).fit(X, y).predict_many(new, samples())
         equal(quantifier.fit(X, y).predict_many(new, samples()), same)
@@ -196,9 +188,9 @@ def check_scorer_without_folds(case: Case) -> None:
     case.require_scores()
     X, y = labelled(case.n_classes)
     scorer = Scorer(case.classifier).fit(X, y, out_of_fold=False)
-    quantifier, new = case.make(), pool(case.n_classes)
+    quantifier = case.make()
     if ScoringPlan(quantifier).learns:
         refuses("was not made", lambda: quantifier.fit_scorer(scorer))
     else:
         fitted = quantifier.fit_scorer(scorer)
-        equal(fitted.predict_many(new, samples()), case.fitted.predict_many(new, samples()))
+        equal(case.shares(fitted), case.expected)

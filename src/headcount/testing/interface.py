@@ -46,13 +46,13 @@ _CHOICES = {
 def check_fit_and_predict(case: Case) -> None:
     """`fit` returns the quantifier, `predict` shares on the simplex."""
     X, y = labelled(case.n_classes)
-    _check_fit(case, X, y, pool(case.n_classes))
+    _check_fit(case, X, y, case.new)
 
 
 def check_fit_and_predict_from_scores(case: Case) -> None:
     """`fit` and `predict` take `Scored`."""
     scores, y = case.require_scores()
-    _check_fit(case, Scored(scores), y, Scored(scored_pool(case.n_classes)))
+    _check_fit(case, Scored(scores), y, case.new_scores)
 
 
 def _check_fit(case: Case, X: Any, y: Any, new: Any) -> None:
@@ -73,7 +73,7 @@ def check_defaults(case: Case) -> None:
 
 def check_solutions(case: Case) -> None:
     """`fitted_.solve_many` returns the shares of `predict_many` and reports convergence."""
-    quantifier, X = case.fitted, pool(case.n_classes)
+    quantifier, X = case.fitted, case.new
     solution = quantifier.fitted_.solve_many(X, samples())
     equal(solution.prevalence, quantifier.predict_many(X, samples()))
     expect(len(solution) == len(samples()), "not one solution per sample")
@@ -102,16 +102,15 @@ def check_shares_follow_the_sample(case: Case) -> None:
 
 def check_unfitted(case: Case) -> None:
     """Before `fit`, scikit-learn's NotFittedError is raised."""
-    quantifier, X = case.make(), pool(case.n_classes)
+    quantifier, X = case.make(), case.new
     calls: list[Callable[[], Any]] = [
         lambda: quantifier.predict(X),
         lambda: quantifier.predict_many(X, samples()),
     ]
     if case.takes_scores:
-        new = Scored(scored_pool(case.n_classes))
         calls += [
-            lambda: quantifier.predict(new),
-            lambda: quantifier.predict_many(new, samples()),
+            lambda: quantifier.predict(case.new_scores),
+            lambda: case.score_shares(quantifier),
             lambda: quantifier.fit_scorer(Scorer()),
         ]
     for call in calls:
@@ -175,7 +174,7 @@ def check_clone(case: Case) -> None:
 
 def check_pickle(case: Case) -> None:
     """A pickled quantifier predicts the same."""
-    quantifier, X = case.fitted, pool(case.n_classes)
+    quantifier, X = case.fitted, case.new
     back = pickle.loads(pickle.dumps(quantifier))
     equal(back.predict_many(X, samples()), quantifier.predict_many(X, samples()))
 
@@ -183,9 +182,8 @@ def check_pickle(case: Case) -> None:
 def check_fit_again(case: Case) -> None:
     """Fitting again keeps nothing of the first fit."""
     X, y = labelled(case.n_classes)
-    new = pool(case.n_classes)
     quantifier = case.make().fit(X[::2] + 1, y[::2]).fit(X, y)
-    equal(quantifier.predict_many(new, samples()), case.fitted.predict_many(new, samples()))
+    equal(case.shares(quantifier), case.expected)
 
 
 def check_input_is_unchanged(case: Case) -> None:
@@ -208,7 +206,6 @@ def check_input_is_unchanged(case: Case) -> None:
 def check_random_state(case: Case) -> None:
     """Equal random seeds, of any kind, give equal shares; None is a fixed seed."""
     X, y = labelled(case.n_classes)
-    new = pool(case.n_classes)
     sources: list[Callable[[], Any]] = [
         lambda: None,
         lambda: 3,
@@ -216,9 +213,7 @@ def check_random_state(case: Case) -> None:
         lambda: np.random.RandomState(3),
     ]
     for source in sources:
-        first, second = (
-            case.make(seed=source()).fit(X, y).predict_many(new, samples()) for _ in range(2)
-        )
+        first, second = (case.shares(case.make(seed=source()).fit(X, y)) for _ in range(2))
         equal(first, second)
 
 

@@ -24,7 +24,6 @@ from headcount.testing.cases import (
     equal,
     expect,
     labelled,
-    pool,
     refuses,
     samples,
     scored,
@@ -85,11 +84,7 @@ def check_order_of_classes(case: Case) -> None:
     names = np.array(_NAMES[case.n_classes][0])
     quantifier = case.make().fit(Scored(scores, classes=names), names[y])
     equal(quantifier.classes_, names)
-    new = Scored(scored_pool(case.n_classes))
-    equal(
-        quantifier.predict_many(new, samples()),
-        case.fitted_on_scores.predict_many(new, samples()),
-    )
+    equal(case.score_shares(quantifier), case.expected_of_scores)
 
 
 def check_names_of_classes_of_items(case: Case) -> None:
@@ -101,9 +96,7 @@ def check_names_of_classes_of_items(case: Case) -> None:
     order = np.argsort(names)
     quantifier = case.make().fit(X, names[y])
     equal(quantifier.classes_, names[order])
-    shares = quantifier.predict_many(pool(case.n_classes), samples())
-    expected = case.fitted.predict_many(pool(case.n_classes), samples())
-    close(shares, expected[:, order], 1e-8)
+    close(case.shares(quantifier), case.expected[:, order], 1e-8)
 
 
 def check_ordered_classes(case: Case) -> None:
@@ -150,17 +143,14 @@ def check_whole_weights(case: Case) -> None:
     rows = np.repeat(np.arange(len(y)), times)
     repeated = case.make().fit(Scored(scores[rows]), y[rows])
     close(weighted.prior_, repeated.prior_, 1e-12)
-    new = Scored(scored_pool(case.n_classes))
-    close(weighted.predict_many(new, samples()), repeated.predict_many(new, samples()), 1e-8)
+    close(case.score_shares(weighted), case.score_shares(repeated), 1e-8)
 
 
 def check_equal_weights(case: Case) -> None:
     """Equal weights are no weights."""
     scores, y = case.require_scores()
     weighted = case.make().fit(Scored(scores), y, sample_weight=np.full(len(y), 3.0))
-    new = Scored(scored_pool(case.n_classes))
-    expected = case.fitted_on_scores.predict_many(new, samples())
-    close(weighted.predict_many(new, samples()), expected, 1e-9)
+    close(case.score_shares(weighted), case.expected_of_scores, 1e-9)
 
 
 def check_zero_weights(case: Case) -> None:
@@ -172,8 +162,7 @@ def check_zero_weights(case: Case) -> None:
         return
     weighted = case.make().fit(Scored(scores), y, sample_weight=has_weight)
     without = case.make().fit(Scored(scores[has_weight]), y[has_weight])
-    new = Scored(scored_pool(case.n_classes))
-    close(weighted.predict_many(new, samples()), without.predict_many(new, samples()), 1e-8)
+    close(case.score_shares(weighted), case.score_shares(without), 1e-8)
 
 
 def check_weights_of_items(case: Case) -> None:
@@ -185,9 +174,8 @@ def check_weights_of_items(case: Case) -> None:
             r"^sample_weight was given, but .* takes none", lambda: case.make().fit(X, y, ones)
         )
         return
-    new = pool(case.n_classes)
-    same = case.make().fit(X, y, ones).predict_many(new, samples())
-    close(same, case.fitted.predict_many(new, samples()), 1e-9)
+    same = case.shares(case.make().fit(X, y, ones))
+    close(same, case.expected, 1e-9)
     mass = np.bincount(y, uneven)
     close(case.make().fit(X, y, uneven).prior_, mass / mass.sum(), 1e-12)
 
@@ -301,13 +289,13 @@ def check_straight_shares(case: Case) -> None:
 
 def check_one_sample(case: Case) -> None:
     """`predict` is `predict_many` with one sample."""
-    quantifier, X = case.fitted, pool(case.n_classes)
+    quantifier, X = case.fitted, case.new
     equal(quantifier.predict(X), quantifier.predict_many(X, [np.arange(len(X))])[0])
 
 
 def check_batch(case: Case) -> None:
     """`predict_many` is a loop over `predict`."""
-    quantifier, X = case.fitted, pool(case.n_classes)
+    quantifier, X = case.fitted, case.new
     loop = [quantifier.predict(X[index]) for index in samples()]
     close(quantifier.predict_many(X, samples()), loop, 1e-10)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._support.arrays import Array, Floats
+from headcount._support.documentation import parametrised
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import (
     check_choice,
@@ -24,7 +24,7 @@ from headcount.errors import HeadcountError
 from headcount.items.arrays import check_features, check_labels, check_lengths, count_rows
 from headcount.parts.fitted import Fitted, ItemSource, MethodInfo
 from headcount.parts.training import Training
-from headcount.quantifiers.base import Quantifier, labelled_items
+from headcount.quantifiers.base import Quantifier, labelled_items, quantifier_class
 from headcount.quantifiers.deep.model import (
     LOSSES,
     Architecture,
@@ -51,7 +51,7 @@ CAREFUL_RATE = 1e-3
 _LEAST_BAGS = 4
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@parametrised
 class NetworkQuantifier(Quantifier):
     """Base of networks that are trained on bags with known shares.
 
@@ -60,6 +60,42 @@ class NetworkQuantifier(Quantifier):
     it.
 
     Subclasses define ``_layer``, the item network and the invariant layer.
+
+    Parameters
+    ----------
+    loss : {"ae", "rae", "ae-rae", "mse", "nmd"}, default="ae"
+        Error that training minimises, see `headcount.metrics`: "nmd" is for ordered classes,
+        "ae-rae" changes from "ae" to "rae" on the way.
+    estimates : sequence of str, default=()
+        Methods on the scores of a classifier, such as "SLD", "PACC" or "KDEyML", whose
+        estimates the head is given. The network corrects the first of them; `QuaNet` does not.
+    classifier : scikit-learn classifier, default=None
+        Classifier for these methods, whose posteriors are inputs of the network, too; not
+        used without ``estimates``. Logistic regression by default.
+    size : int, default=250
+        Number of items in a training bag; best that of the samples to come. Known bags have
+        a size of their own.
+    epochs : int, default=20
+        Number of epochs of 500 bags, after each of which the network is validated.
+    budget : str, float or None, default=None
+        Time to train instead of ``epochs``, such as "10min" (numbers are seconds). It is
+        processor time, and the result depends on the speed of the machine.
+    patience : int or None, default=None
+        Number of validations without an improvement after which training ends early.
+    learning_rate : float or None, default=None
+        Highest learning rate. It rises during 50 steps and falls along a cosine. By default
+        0.001 with ``estimates``, and the ``plain_rate`` of the class without.
+    head : sequence of int, default=(256,)
+        Sizes of the hidden layers of the head.
+    dropout : float, default=0.0
+        Share of hidden units that are dropped in training.
+    n_components : int, default=512
+        Largest number of features that are used as they are. More of them are replaced by so
+        many principal directions.
+    device : str, default="cpu"
+        Device of PyTorch, such as "cuda".
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed of weights, bags and folds.
     """
 
     loss: Any = "ae"
@@ -272,57 +308,6 @@ def _known_bags(
     return BagTraining(pool, checked, checked.prevalence, None), checked.classes
 
 
-_Method = TypeVar("_Method", bound=type[NetworkQuantifier])
-
-_SHARED = """\
-    loss : {{"ae", "rae", "ae-rae", "mse", "nmd"}}, default="{loss}"
-        Error that training minimises, see `headcount.metrics`: "nmd" is for ordered classes,
-        "ae-rae" changes from "ae" to "rae" on the way.
-    estimates : sequence of str, default={estimates}
-        Methods on the scores of a classifier, such as "SLD", "PACC" or "KDEyML", whose
-        estimates the head is given. {first}
-    classifier : scikit-learn classifier, default=None
-        Classifier for these methods, whose posteriors are inputs of the network, too; not
-        used without ``estimates``. Logistic regression by default.
-    size : int, default=250
-        Number of items in a training bag; best that of the samples to come. Known bags have
-        a size of their own.
-    epochs : int, default=20
-        Number of epochs of 500 bags, after each of which the network is validated.
-    budget : str, float or None, default=None
-        Time to train instead of ``epochs``, such as "10min" (numbers are seconds). It is
-        processor time, and the result depends on the speed of the machine.
-    patience : int or None, default=None
-        Number of validations without an improvement after which training ends early.
-    learning_rate : float or None, default=None
-        Highest learning rate. It rises during 50 steps and falls along a cosine. By default
-        {rate}
-    head : sequence of int, default={head}
-        Sizes of the hidden layers of the head.
-    dropout : float, default={dropout}
-        Share of hidden units that are dropped in training.
-    n_components : int, default={n_components}
-        Largest number of features that are used as they are. More of them are replaced by so
-        many principal directions.
-    device : str, default="cpu"
-        Device of PyTorch, such as "cuda".
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of weights, bags and folds."""
-_CORRECTS = "The network corrects the first of them."
-
-
-def _documented(method: _Method) -> _Method:
-    """Insert the description of the parameters that all networks have."""
-    network: Any = method()
-    first = _CORRECTS if network.corrects_estimates else ""
-    plain, careful = method.plain_rate, CAREFUL_RATE
-    rate = f"{plain}, with ``estimates`` {careful}." if plain != careful else f"{plain}."
-    shared = _SHARED.format(first=first, rate=rate, **network.get_params())
-    shared = shared.replace(". \n", ".\n")
-    method.__doc__ = (method.__doc__ or "").replace("    [shared]", shared)
-    return method
-
-
 def _info(title: str, reference: str, **more: Any) -> MethodInfo:
     return MethodInfo(
         title=title,
@@ -335,8 +320,7 @@ def _info(title: str, reference: str, **more: Any) -> MethodInfo:
     )
 
 
-@_documented
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class HistNet(NetworkQuantifier):
     """Network on histograms of learnt features.
 
@@ -345,7 +329,6 @@ class HistNet(NetworkQuantifier):
 
     Parameters
     ----------
-    [shared]
     hidden : sequence of int, default=(128,)
         Sizes of the hidden layers of the item network.
     features : int, default=32
@@ -387,8 +370,7 @@ class HistNet(NetworkQuantifier):
         )
 
 
-@_documented
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class GMNet(NetworkQuantifier):
     """Network on densities of the sample under Gaussians in several learnt spaces.
 
@@ -397,7 +379,6 @@ class GMNet(NetworkQuantifier):
 
     Parameters
     ----------
-    [shared]
     branches : int, default=5
         Number of branches.
     gaussians : int, default=48
@@ -444,14 +425,12 @@ class GMNet(NetworkQuantifier):
         return check_not_negative("alignment", self.alignment)
 
 
-@_documented
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class DeepSets(NetworkQuantifier):
     """Network on the mean, median or maximum of learnt features.
 
     Parameters
     ----------
-    [shared]
     hidden : sequence of int, default=(128, 128)
         Sizes of the layers of the item network.
     pooling : {"mean", "median", "max"}, default="mean"
@@ -483,14 +462,12 @@ class DeepSets(NetworkQuantifier):
         )
 
 
-@_documented
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class SetTransformer(NetworkQuantifier):
     """Network of attention between items, through inducing points.
 
     Parameters
     ----------
-    [shared]
     width : int, default=64
         Length of the vectors.
     heads : int, default=4
@@ -527,8 +504,7 @@ class SetTransformer(NetworkQuantifier):
         return Attention(width, heads, inducing, check_count("blocks", self.blocks))
 
 
-@_documented
-@dataclass(eq=False, repr=False, kw_only=True)
+@quantifier_class
 class QuaNet(NetworkQuantifier):
     """Recurrent network over the items, sorted by their posterior, and simple estimates.
 
@@ -539,7 +515,6 @@ class QuaNet(NetworkQuantifier):
 
     Parameters
     ----------
-    [shared]
     units : int, default=64
         Length of a state of the LSTM.
 

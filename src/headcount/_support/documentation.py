@@ -1,0 +1,118 @@
+"""Docstrings that are completed: what several classes or functions share is described once."""
+
+from __future__ import annotations
+
+import re
+from collections import ChainMap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from inspect import cleandoc, signature
+from typing import Any, TypeVar, dataclass_transform
+
+_Subject = TypeVar("_Subject", bound=Callable[..., Any])
+_Class = TypeVar("_Class", bound=type)
+_HEADING = re.compile(r"\n\n(\w+(?: \w+)*)\n-{3,}\n")
+_FIRST = ("Parameters", "Attributes", "Returns")
+
+
+def documented(*sources: Any) -> Callable[[_Subject], _Subject]:
+    r"""Complete the docstring of a function or class by those of sources, in numpydoc form.
+
+    A parameter that the docstring does not describe gets the description of the first source
+    that has one, with the default that it has here. Parameters are in the order of the
+    signature. Attributes, and results of the same type, are copied if there are none.
+
+    >>> def scale(x, factor=2):
+    ...     '''Scale a number.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     x : float
+    ...         The number.
+    ...     factor : float, default=2
+    ...         What to multiply it by.
+    ...     '''
+    >>> @documented(scale)
+    ... def stretch(x, factor=3, *, limit=9):
+    ...     '''Scale a number, up to a limit.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     limit : float, default=9
+    ...         The limit.
+    ...     '''
+    >>> print(stretch.__doc__.partition("----------\n")[2])
+    x : float
+        The number.
+    factor : float, default=3
+        What to multiply it by.
+    limit : float, default=9
+        The limit.
+    """
+
+    def complete(subject: _Subject) -> _Subject:
+        text, completed = _divided(subject)
+        alike = [source for source in sources if _result(source) == _result(subject)]
+        for name, places in {"Attributes": sources, "Returns": alike}.items():
+            texts = (_divided(source)[1].get(name, "") for source in places)
+            completed = {name: next(filter(None, texts), ""), **completed}
+        completed["Parameters"] = "\n".join(_parameters(subject, sources))
+        order = sorted(completed, key=[*_FIRST, *completed].index)
+        written = [(name, completed[name]) for name in order if completed[name]]
+        subject.__doc__ = text + "".join(
+            f"\n\n{name}\n{'-' * len(name)}\n{section}" for name, section in written
+        )
+        return subject
+
+    return complete
+
+
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
+def parametrised(cls: _Class) -> _Class:
+    """Make an estimator of a class: fields are parameters, which it or its bases describe."""
+    with_fields: Any = dataclass(eq=False, repr=False, kw_only=True)(cls)
+    completed: _Class = documented(*cls.__mro__[1:-1])(with_fields)
+    return completed
+
+
+def _divided(subject: Any) -> tuple[str, dict[str, str]]:
+    """Docstring of a function or class: its text, and its sections by name."""
+    return _divided_text(subject.__doc__ or "")
+
+
+@cache
+def _divided_text(docstring: str) -> tuple[str, dict[str, str]]:
+    text, *sections = _HEADING.split(cleandoc(docstring))
+    return text, dict(zip(sections[::2], sections[1::2], strict=True))
+
+
+def _result(subject: Any) -> Any:
+    """Type of the result of a function; that of a class is the same for all."""
+    return None if isinstance(subject, type) else subject.__annotations__.get("return")
+
+
+def _entries(subject: Any) -> dict[str, str]:
+    """Descriptions of parameters by name; some have one together."""
+    section = _divided(subject)[1].get("Parameters", "")
+    return {
+        name: entry.rstrip()
+        for entry in re.split(r"\n(?=\S)", section)
+        for name in re.split(r" : |\n", entry)[0].replace("*", "").split(", ")
+    }
+
+
+def _parameters(subject: Any, sources: tuple[Any, ...]) -> Iterator[str]:
+    """Description of each parameter of the signature that has one."""
+    own, shared = _entries(subject), ChainMap(*map(_entries, sources))
+    written = {""}
+    for name, parameter in signature(subject).parameters.items():
+        entry = own.get(name) or shared.get(name, "")
+        if entry not in written:
+            written.add(entry)
+            yield entry if name in own else _with_default(entry, parameter.default)
+
+
+def _with_default(entry: str, default: Any) -> str:
+    text = f'"{default}"' if isinstance(default, str) else repr(default)
+    return re.sub("default=.*", lambda _: f"default={text}", entry, count=1)
