@@ -74,7 +74,7 @@ def test_methods_that_explain_names_are_accepted(files, call):
     code, out, _ = call("estimate", *LEARN[:-1], "auto", "new.csv")
     assert code == 0
     line = next(line for line in out.splitlines() if line.startswith("method: "))
-    assert line.startswith("method: SLD, SLD(None), GPAC and KDEyML combined. Mean")
+    assert line.startswith("method: SLD, GPAC and KDEyML combined. Mean")
 
 
 def test_boosting_and_the_choice_of_a_classifier(files, call):
@@ -152,7 +152,7 @@ def test_numbers_as_classes_are_ordered(files, call):
         ).write_csv(name)
     given = ("--train", "labelled.csv", "--target", "stars", "new.csv")
     out = call("estimate", *given)[1]
-    assert "SLD, SLD(None), GPAC, KDEyML and OrdinalPACC combined for ordered" in out
+    assert "SLD, GPAC, KDEyML and OrdinalPACC combined for ordered" in out
 
 
 def test_very_many_labelled_rows_are_sampled(files, call, monkeypatch):

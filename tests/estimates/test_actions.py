@@ -6,7 +6,7 @@ from sklearn.datasets import make_classification
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.estimates.conditioning import absence, action
+from headcount.estimates.actions import absence, action
 from tests.oracle import actions as oracle
 
 N_ITEMS = 200

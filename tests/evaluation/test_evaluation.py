@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import softmax
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -19,6 +20,7 @@ from tests.oracle.evaluation import evaluate_slowly, summarise_slowly
 import headcount as hc
 from headcount.errors import HeadcountError, HeadcountWarning, warn
 from headcount.evaluation import Evaluation, Evaluations, run
+from headcount.evaluation.measures import check_measure, shares_for
 from headcount.samples import Samples
 from headcount.scores.scorer import ScoredPool
 from headcount.shift.shift_protocols import PriorShift
@@ -362,13 +364,13 @@ def test_metrics_by_name_by_function_and_by_names_of_ones_own(case):
 
     one = hc.evaluate(*case, metrics="ae")
     assert list(one.metrics) == ["ae"]
-    several = hc.evaluate(*case, metrics=[worst, hc.metrics.rae])
-    assert list(several.metrics) == ["worst", "rae"]
+    several = hc.evaluate(*case, metrics=[worst, hc.metrics.kld])
+    assert list(several.metrics) == ["worst", "kld"]
     np.testing.assert_array_equal(
         several.metrics["worst"], np.abs(one.true - one.estimated).max(axis=-1)
     )
     np.testing.assert_array_equal(
-        several.metrics["rae"], hc.metrics.rae(one.true, one.estimated, size=one.sizes)
+        several.metrics["kld"], hc.metrics.kld(one.true, one.estimated, size=one.sizes)
     )
     tiny = {
         "nkld": lambda p, p_hat: hc.metrics.nkld(p, p_hat, eps=1e-8),
@@ -957,7 +959,29 @@ def test_methods_with_draws_answer_by_the_metric():
         options = {"size": 100} if metric == "rae" else {}
         expected = function(samples.prevalence, estimated, **options).mean()
         assert errors["auto", metric] == pytest.approx(expected)
-        alone = function(samples.prevalence, plain.predict_many(scores, samples), **options)
+        answers = plain.fitted_.for_metric(metric).solve_many(scores, samples).prevalence
+        alone = function(samples.prevalence, answers, **options)
         assert errors["plain", metric] == pytest.approx(alone.mean())
     np.testing.assert_array_equal(by_metric["ae"], auto.predict_many(scores, samples))
     assert not np.allclose(by_metric["rae"], by_metric["ae"], atol=1e-3)
+
+
+@pytest.mark.parametrize("method", [hc.SLD(), hc.KDEyML()])
+def test_likelihoods_answer_relative_errors_nearer_to_the_maximum(method):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 300)
+    scores = hc.Scored(softmax(2 * np.eye(3)[y] + rng.normal(size=(900, 3)), axis=1))
+    quantifier = method.fit(scores, y)
+    absent = hc.Prevalences(np.repeat([[0.0, 0.5, 0.5]], 20, axis=0), size=200, random_state=0)
+    samples = absent.draw(y)
+    predicted = quantifier.predict_many(scores, samples)
+    for metric, least in (("ae", 0), ("se", 0), ("rae", 3), ("nrae", 3)):
+        best = shares_for(quantifier, scores, samples, check_measure(metric))
+        assert ((best[:, 0] < 1e-4) & (predicted[:, 0] > 1e-3)).sum() >= least
+        assert np.array_equal(best, predicted) == (least == 0)
+    unchanged = hc.Prevalences(np.full((20, 3), 1 / 3), size=200, random_state=0).draw(y)
+    same = shares_for(quantifier, scores, unchanged, check_measure("rae"))
+    early = quantifier.predict_many(scores, unchanged)
+    assert np.abs(same - early).max(axis=1).min() == 0
+    converged = type(method)(stop="converged").fit(scores, y)
+    assert converged.fitted_.for_metric("rae") is converged.fitted_

@@ -6,6 +6,9 @@ import numpy as np
 
 from headcount import metrics
 
+# Metrics for which methods may have other answers than for absolute errors.
+RELATIVE = ("rae", "nrae")
+
 
 def evaluate_slowly(quantifiers, X, y, samples, names):
     """Rows of (method, sample, size, true shares, estimated shares, shift, errors)."""
@@ -15,9 +18,14 @@ def evaluate_slowly(quantifiers, X, y, samples, names):
         for number, indices in enumerate(samples):
             labels = [y[i] for i in indices]
             true = np.array([labels.count(label) / len(labels) for label in classes])
-            estimated = quantifier.predict(X[np.asarray(indices)])
+            items = X[np.asarray(indices)]
+            estimated = quantifier.predict(items)
+            relative = quantifier.fitted_.for_metric("rae").solve_many(items).prevalence[0]
             shift = sum(abs(true - quantifier.prior_)) / len(classes)
-            errors = [_error(name, true, estimated, len(labels)) for name in names]
+            errors = [
+                _error(name, true, relative if name in RELATIVE else estimated, len(labels))
+                for name in names
+            ]
             rows.append((method, number, len(labels), true, estimated, shift, errors))
     return rows
 

@@ -74,3 +74,18 @@ def maximise(ratios: NDArray[np.float64]) -> NDArray[np.float64]:
         return float(-np.log(likelihoods).mean()) if likelihoods.min() > 0 else 1e300
 
     return minimise_on_simplex(f, ratios.shape[1])
+
+
+def towards_maximum(
+    ratios: NDArray[np.float64],
+    prior: NDArray[np.float64],
+    early: NDArray[np.float64],
+    n_training: float,
+) -> NDArray[np.float64]:
+    """The early shares, or shares nearer to the maximum if the prior explains items badly."""
+    n, best = len(ratios), maximise(ratios)
+    gain = 2 * n * (objective(ratios, prior) - objective(ratios, best))
+    excess = gain / (1 + n / n_training) / (3 * (len(prior) - 1))
+    if excess <= 1:
+        return early
+    return best + (early - best) / excess**2

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,11 @@ from tests.oracle import likelihood as oracle
 from headcount._kernels.matching import match_mixtures
 from headcount.parts import aggregation
 from headcount.parts.aggregation import Mixture
-from headcount.parts.solvers import ExpectationMaximisation, MaximumLikelihood
+from headcount.parts.solvers import (
+    ExpectationMaximisation,
+    MaximumLikelihood,
+    TowardsMaximum,
+)
 from headcount.parts.training import Training
 from headcount.quantifiers.likelihood import PosteriorRatios
 from headcount.samples.samples import Samples
@@ -261,3 +267,35 @@ def test_training_items_that_are_repeated_are_counted(size, monkeypatch):
     assert_allclose(shares, fitted.solve(training.items, samples).prevalence, rtol=1e-12)
     # A few samples are counted to see whether it pays.
     assert len(counted) == (2 if size > 60 else 1)
+
+
+@few
+@given(seed=seeds, K=st.integers(2, 5), sharpness=st.sampled_from([0.2, 1.0, 5.0]))
+def test_shares_move_to_the_maximum_with_the_evidence(seed, K, sharpness):
+    rng = np.random.default_rng(seed)
+    ratios, prior = ratios_of(rng, K, 40, sharpness), rng.dirichlet(np.ones(K)) * 0.9 + 0.1 / K
+    em = ExpectationMaximisation.classic(noise=0.4, partial=True)
+    solver = TowardsMaximum(replace(em, n_training=60.0))
+    found = solver.solve(ratios, Samples.whole(40), prior)
+    early = solver.early.solve(ratios, Samples.whole(40), prior).prevalence[0]
+    expected = oracle.towards_maximum(ratios, prior, early, 60.0)
+    assert_allclose(found.prevalence[0], expected, atol=1e-5)
+
+
+def test_shares_towards_the_maximum_do_not_depend_on_the_form_of_the_items():
+    rng = np.random.default_rng(0)
+    ratios, prior = ratios_of(rng, 3, 40, 5.0), np.full(3, 1 / 3)
+    ratios[7] = 0.0
+    solver = TowardsMaximum(ExpectationMaximisation.classic(noise=0.4, partial=True))
+    arrays = [rng.integers(0, 40, 60) for _ in range(4)]
+    expected = solver.solve(ratios, Samples.from_arrays(arrays, n_pool=40), prior)
+    counts = [np.unique(array, return_counts=True) for array in arrays]
+    distinct = Samples.from_arrays([rows for rows, _ in counts], n_pool=40)
+    weights = np.concatenate([number for _, number in counts]).astype(float)
+    scale = np.where(rng.random((40, 1)) < 0.5, 1.0, 2.0**300)
+    for other in (ratios, ratios * scale):
+        found = solver.solve(other, distinct, prior, weights)
+        assert_allclose(found.prevalence, expected.prevalence, atol=1e-7)
+    copies = Samples.from_arrays(arrays, n_pool=40).over(80)
+    found = solver.solve(np.concatenate([ratios, ratios]), copies, prior)
+    assert_allclose(found.prevalence, expected.prevalence, atol=1e-7)

@@ -250,7 +250,13 @@ def test_a_race_tries_the_best_on_all_samples(folder, monkeypatch):
 
     def group(race):
         return [
-            Candidate(LogisticRegression(), False, hc.KDEyML(bandwidth=h), {"h": h}, race)
+            Candidate(
+                LogisticRegression(),
+                False,
+                hc.KDEyML(bandwidth=h, stop="converged"),
+                {"h": h},
+                race,
+            )
             for h in grid
         ]
 

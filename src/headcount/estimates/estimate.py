@@ -17,7 +17,8 @@ from headcount._support.frames import pl
 from headcount._support.parameters import check_choice, check_fraction
 from headcount._support.text import Table, html_result
 from headcount.errors import HeadcountError
-from headcount.estimates.conditioning import ACTIONS, RepeatedPosterior, SharePosterior, action
+from headcount.estimates.actions import ACTIONS, action
+from headcount.estimates.conditioning import RepeatedPosterior, SharePosterior
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

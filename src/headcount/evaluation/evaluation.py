@@ -84,7 +84,7 @@ class Evaluation:
     Evaluation: 2 methods, 100 samples of 100 items, 2 classes
     method       ae      rae
     ------  -------  -------
-    SLD     0.0205*  0.5836*
+    SLD     0.0205*  0.5153*
     CC      0.0655   3.1687
     >>> evaluation.to_frame().columns[:4]
     ['method', 'sample', 'size', 'shift']

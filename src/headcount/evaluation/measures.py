@@ -39,7 +39,7 @@ class Measure:
 
     @property
     def action(self) -> str:
-        """Metric that methods with draws of the shares return the best shares for."""
+        """Metric that methods with several answers return the best shares for."""
         return next((name for name, alike in _ACTIONS.items() if self.function in alike), "ae")
 
     def __call__(self, true: Floats, estimated: Floats, sizes: Ints) -> Floats:

@@ -79,8 +79,10 @@ def evaluate(
     metrics : str, callable, sequence of these, or mapping of str to these
         Names from `headcount.metrics` ("mae" and the like too), or functions ``(p, p_hat)``
         that return one number per sample. Those that smooth do so with 1 / (2 n), n being the
-        sample's own size. "winkler" measures the intervals of level 0.95 of `estimate_many`,
-        which takes longer.
+        sample's own size. For relative errors ("rae", "nrae") and "se", methods with draws of
+        the shares give the best shares for them, and `SLD` and `KDEyML`, which stop early, go
+        on for relative errors. "winkler" measures the intervals of level 0.95 of
+        `estimate_many`, which takes longer.
     on_error : {"raise", "leave out"}, default="raise"
         Action if a method fails on some samples: raise an error, or leave the method out,
         with a warning. The reasons are in ``failures``.

@@ -16,7 +16,7 @@ from headcount._kernels.accumulation import count_items
 from headcount._support.arrays import Array, Floats, Ints
 from headcount.errors import HeadcountError
 from headcount.parts.classifier_outputs import Histograms
-from headcount.parts.solvers import ExpectationMaximisation, Solution
+from headcount.parts.solvers import ExpectationMaximisation, Solution, TowardsMaximum
 from headcount.parts.training import (
     CellsOf,
     Embedding,
@@ -63,9 +63,9 @@ class Model(Protocol):
         return self
 
     def for_metric(self, metric: str) -> Model:
-        """Model whose answers have the least expected error by "mean", "ae" or "rae".
+        """Model whose answers have small errors by "mean", "ae" or "rae".
 
-        The model itself, unless it has draws of the shares.
+        The model itself, unless it has draws of the shares, or stops early.
         """
         return self
 
@@ -281,7 +281,11 @@ _FEW_SAMPLES, _COST_OF_COUNTING = 16, 2
 
 @dataclass(frozen=True, eq=False)
 class NoiseStoppedMixture(Mixture):
-    """Mixture whose solver stops the sooner, the smaller the training set is."""
+    """Mixture whose solver stops the sooner, the smaller the training set is.
+
+    It lowers absolute errors, and shares do not reach zero. Relative errors are large where
+    absent classes have a share, so the answer for them is nearer to the maximum.
+    """
 
     solver: ExpectationMaximisation
 
@@ -289,6 +293,12 @@ class NoiseStoppedMixture(Mixture):
         """Learn the likelihoods and the size of the training set."""
         solver = replace(self.solver, n_training=training.effective_size)
         return replace(super().fit(training), solver=solver)
+
+    def for_metric(self, metric: str) -> Model:
+        """For "rae" the mixture with the solver that goes on towards the maximum."""
+        if metric != "rae":
+            return self
+        return Mixture(self.likelihood, TowardsMaximum(self.solver), self.prior)
 
 
 def _repeats_pay(samples: Samples, n_classes: int) -> bool:

@@ -481,7 +481,7 @@ class Fitted:
         return self.solve(self.reduce(X, samples))
 
     def for_metric(self, metric: str) -> Fitted:
-        """The method whose answers have the least expected error by a metric, if it has draws.
+        """The method whose answers have small errors by a metric, if they depend on it.
 
         `metric` is one of ``"mean"``, ``"ae"`` and ``"rae"``.
         """

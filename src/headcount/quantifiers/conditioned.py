@@ -319,9 +319,9 @@ _TRIALS, _LARGEST_TRIAL = 200, 20_000
 class AutoQuantifier(Conditioned):
     """Strong methods over one or several classifiers, combined by conditioning.
 
-    Maximum likelihood with and without calibration, adjusted probabilistic counts and kernel
-    densities answer to samples simulated from the training set, and the shares are conditioned
-    on all of their answers together, or on the one that errs least in similar samples: see
+    Maximum likelihood, adjusted probabilistic counts and kernel densities answer to samples
+    simulated from the training set, and the shares are conditioned on all of their answers
+    together, or on the one that errs least in similar samples: see
     `Conditioned`. Each classifier is cross-fitted once.
 
     Parameters
@@ -355,7 +355,7 @@ class AutoQuantifier(Conditioned):
     >>> q.predict(X[400:]).round(1)
     array([0.5, 0.5])
     >>> print(q.explain())
-    SLD, SLD(None), GPAC and KDEyML combined. Mean absolute error in simulated samples of ...
+    SLD, GPAC and KDEyML combined. Mean absolute error in simulated samples of ...
     """
 
     info: ClassVar = MethodInfo(
@@ -399,7 +399,6 @@ class AutoQuantifier(Conditioned):
             for classifier in classifiers
             for method in (
                 SLD(classifier, cv=self.cv),
-                SLD(classifier, calibration=None, cv=self.cv),
                 GPAC(classifier, cv=self.cv),
                 KDEyML(classifier, cv=self.cv),
                 *((OrdinalPACC(classifier, cv=self.cv),) if ordered else ()),
@@ -441,7 +440,7 @@ class AutoQuantifier(Conditioned):
         counted = trials.samples.prevalence_of(
             training.items[0].argmax(axis=1), len(self.classes_)
         )
-        names = [_name(member) for member in self.members_]
+        names = [type(member).__name__ for member in self.members_]
         alone = np.split(answers, len(names), axis=1)
         errors = ", ".join(
             f"{name} {_error(shares, trials.shares)}"
@@ -481,11 +480,6 @@ def ordered_shares(training: Floats, n: int = 4000) -> Floats:
     noisy = rng.standard_gamma(200 * smooth + 0.05)
     noisy /= noisy.sum(axis=1, keepdims=True)
     return np.concatenate([Prior().draw(n - half, training, rng), noisy])
-
-
-def _name(member: Any) -> str:
-    calibration = member.get_params().get("calibration", "auto")
-    return type(member).__name__ + (f"({calibration})" if calibration != "auto" else "")
 
 
 def _error(shares: Any, true: Any) -> str:

@@ -113,7 +113,8 @@ class KDEyML(_KDEy):
         Rule for stopping. "converged" is the maximum itself, found exactly, as in published
         results. "noise" stops when the mean absolute change is below 1/n + 1/m, with n items
         in the sample and m in training, after at least 12 steps. Only a part of the last step
-        is taken, so that the result depends continuously on the items.
+        is taken, so that the result depends continuously on the items. Relative errors in
+        `evaluate` are those of shares nearer to the maximum.
     """
 
     info: ClassVar = MethodInfo(

@@ -67,8 +67,9 @@ class SLD(WithCalibration):
         change is below ``tol`` (1e-4) after at least 12 steps, as in published results.
         "noise" stops sooner if there are few items: with n in the sample and m in training,
         the tolerance is ``tol`` (0.4) times 1/n + 1/m, but at least 1e-4. Only a part of the
-        last step is taken, so that the result depends continuously on the items. "norm" stops
-        when the Euclidean norm of the change is below ``tol`` (1e-6).
+        last step is taken, so that the result depends continuously on the items; relative
+        errors in `evaluate` are those of shares nearer to the maximum. "norm" stops when the
+        Euclidean norm of the change is below ``tol`` (1e-6).
     tol : float or None, default=None
         Tolerance of the rule. None is the one named above, and for "converged" 1e-10,
         the largest distance of the mean log-likelihood from its maximum.

@@ -297,7 +297,7 @@ def predict(
     progress: bool | None = None,
 ) -> dict[str, Floats]:
     """Estimate the samples of a part by each method, reading a block of samples at a time."""
-    encoder = _encoder(data)
+    encoder, measure = _encoder(data), check_measure(data.task.metric)
     K = data.task.n_classes
     test_samples = part.samples[:n_samples]
     shares = {name: np.empty((len(test_samples), K)) for name in selected}
@@ -316,7 +316,7 @@ def predict(
             rows = slice(done, done + len(samples))
             for name, selection in selected.items():
                 answers = [
-                    member.quantifier.predict_many(scored[member.key], samples)
+                    shares_for(member.quantifier, scored[member.key], samples, measure)
                     for member in selection.members
                 ]
                 shares[name][rows] = _COMBINED[selection.combine](np.stack(answers))
