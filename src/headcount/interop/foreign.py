@@ -400,7 +400,7 @@ def _aggregative() -> type:
             self.fit(classif_predictions, labels)
 
         def classify(self, X: Any) -> Array:
-            """What `aggregate` takes: scores or decisions, those of each fold side by side."""
+            """Scores or decisions for `aggregate`, those of each fold side by side."""
             fitted = self._fitted()
             items = np.asarray(fitted.source.items(X, by_folds=fitted.by_folds))
             n = count_rows(X)

@@ -436,7 +436,7 @@ def _shares(ax: Axes, x: Any, rows: pl.DataFrame, style: MethodStyle, line: bool
 def _name_groups(canvas: Canvas, groups: list[str], width: float) -> None:
     """Names of every n-th group, as many as fit."""
     short = [name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in groups]
-    if canvas.own is None:
+    if canvas.figure is None:
         width = canvas.ax.bbox.width / canvas.ax.figure.dpi
     room = max(width - _SIDES, 0.5) / len(groups)
     widest = max(text_width(name, canvas.small) for name in short) + 0.12
@@ -528,7 +528,7 @@ def _frame(canvas: Canvas, classes: Sequence[str]) -> None:
     ax, corners = canvas.ax, np.eye(3)
     ax.set_axis_off()
     ax.set(aspect="equal", xlim=(-0.01, 1.01), ylim=(-0.01, 0.88))
-    if canvas.own is None:  # names within the axes, as there may be a legend above
+    if canvas.figure is None:  # names within the axes, as there may be a legend above
         ax.set(xlim=(-0.06, 1.06), ylim=(-0.15, 0.97))
     outline = data.on_triangle(corners[[0, 1, 2, 0]], "corners")
     ax.plot(*outline.T, color=FAINT, linewidth=0.8, zorder=1)
