@@ -28,7 +28,7 @@ from sklearn.preprocessing import StandardScaler
 
 import headcount as hc
 from environment import RESULTS, describe_machine
-from headcount.metrics.intervals import coverage, width, winkler
+from headcount.metrics import coverage, width, winkler
 from real_data_peers import PosteriorsAsFeatures
 from real_datasets import DEVELOPMENT, load
 from tables import bullets, markdown_table

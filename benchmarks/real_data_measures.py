@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from headcount.metrics.intervals import winkler
+from headcount.metrics import winkler
 
 __all__ = ["CELL", "SAMPLE", "cluster_mean", "mean_over_datasets", "paired", "read_store"]
 

@@ -73,6 +73,7 @@ from .quantifiers.one_class import PAT as PAT
 from .quantifiers.one_class import TCPU as TCPU
 from .quantifiers.one_vs_rest import OneVsOne as OneVsOne
 from .quantifiers.one_vs_rest import OneVsRest as OneVsRest
+from .quantifiers.one_vs_rest import QuaDapt as QuaDapt
 from .quantifiers.open_set import OpenSet as OpenSet
 from .quantifiers.ordinal import RUN as RUN
 from .quantifiers.ordinal import FrankHall as FrankHall
@@ -82,7 +83,6 @@ from .quantifiers.ordinal import OrdinalPDF as OrdinalPDF
 from .quantifiers.ordinal import OrdinalSLD as OrdinalSLD
 from .quantifiers.registry import method as method
 from .quantifiers.registry import methods as methods
-from .quantifiers.synthetic_scores import QuaDapt as QuaDapt
 from .quantifiers.thresholds import MS as MS
 from .quantifiers.thresholds import MS2 as MS2
 from .quantifiers.thresholds import T50 as T50

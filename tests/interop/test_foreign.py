@@ -10,8 +10,7 @@ import pytest
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.interop.foreign import ForeignQuantifier, from_qunfold
-from headcount.interop.quapy import QuaPyQuantifier, from_quapy
+from headcount.interop import ForeignQuantifier, QuaPyQuantifier, from_quapy, from_qunfold
 from headcount.testing.cases import labelled, pool, samples
 
 

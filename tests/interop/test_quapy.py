@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 import headcount as hc
 import headcount_studies
 from headcount.errors import HeadcountError
-from headcount.interop.quapy import (
+from headcount.interop.foreign import (
     from_labelled_collection,
     from_quapy,
     is_quapy,

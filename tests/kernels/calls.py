@@ -26,11 +26,16 @@ from headcount._kernels.distances import (
 from headcount._kernels.divergence import HELLINGER, LIKELIHOOD, PROBSYMM, TOPSOE
 from headcount._kernels.draws import draw_from_counts, draw_from_ratios, draw_resampled
 from headcount._kernels.expectation_maximisation import maximise_by_em
-from headcount._kernels.iteration import iterate_threshold, label_in_turn
 from headcount._kernels.matching import match_two, match_two_absolute
 from headcount._kernels.quadratic_programs import minimise_quadratics
-from headcount._kernels.score_order import match_distributions, match_quantiles, quantile_means
-from headcount._kernels.thresholds import median_sweep
+from headcount._kernels.score_order import (
+    iterate_threshold,
+    label_in_turn,
+    match_distributions,
+    match_quantiles,
+    median_sweep,
+    quantile_means,
+)
 
 KINDS = {"hellinger": HELLINGER, "topsoe": TOPSOE, "probsymm": PROBSYMM}
 

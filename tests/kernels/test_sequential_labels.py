@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from tests.kernels.calls import labelled_in_turn
 from tests.oracle import sequential_labels as oracle
 
-from headcount._kernels.iteration import label_in_turn
+from headcount._kernels.score_order import label_in_turn
 
 few = settings(max_examples=40)
 

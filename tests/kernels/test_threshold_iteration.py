@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from tests.kernels.calls import iterated
 from tests.oracle import threshold_iteration as oracle
 
-from headcount._kernels.iteration import iterate_threshold
+from headcount._kernels.score_order import iterate_threshold
 
 few = settings(max_examples=40)
 

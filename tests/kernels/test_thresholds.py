@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from tests.kernels.calls import sweep
 from tests.oracle import thresholds as oracle
 
-from headcount._kernels.thresholds import _select, median_sweep
+from headcount._kernels.score_order import _select, median_sweep
 
 few = settings(max_examples=50)
 

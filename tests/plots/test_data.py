@@ -13,7 +13,7 @@ from tests.plots import frames
 from headcount import plots
 from headcount.errors import HeadcountError
 from headcount.plots.data import round_edges
-from headcount.plots.simplex_plot import hull
+from headcount.plots.share_plots import hull
 
 data = plots.data
 

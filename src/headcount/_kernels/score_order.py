@@ -1,4 +1,4 @@
-"""Scores of two classes in order: distances between distribution functions and quantiles."""
+"""Loops over items in the order of their scores: thresholds, labels in turn, distributions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,176 @@ import numpy as np
 from numba import njit
 
 from headcount._kernels.matching import least_absolute
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _select(values, n, k):
+    """K-th smallest of the first n values, which are reordered (Hoare's selection)."""
+    left, right = 0, n - 1
+    while left < right:
+        pivot = values[(left + right) // 2]
+        i, j = left, right
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            right = j
+        elif k >= i:
+            left = i
+        else:
+            break
+    return values[k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def median_sweep(
+    codes, indices, offsets, thresholds, false_rates, spreads, n_codes, start, stop, out
+):
+    """Median over thresholds of (share at or above - false rate) / spread, per sample.
+
+    The code of an item is the number of thresholds at or below its score. `thresholds` are the
+    numbers of the thresholds, with `false_rates` and `spreads` in the same order.
+    """
+    counts = np.empty(n_codes)
+    ratios = np.empty(thresholds.size)
+    middle = thresholds.size // 2
+    for s in range(start, stop):
+        for c in range(n_codes):
+            counts[c] = 0.0
+        for i in range(offsets[s], offsets[s + 1]):
+            counts[codes[indices[i]]] += 1.0
+        above = 0.0
+        for c in range(n_codes - 1, -1, -1):
+            above += counts[c]
+            counts[c] = above  # items with a code of c or more
+        size = np.float64(offsets[s + 1] - offsets[s])
+        for t in range(thresholds.size):
+            ratios[t] = (counts[thresholds[t] + 1] / size - false_rates[t]) / spreads[t]
+        upper = _select(ratios, thresholds.size, middle)
+        if thresholds.size % 2 == 0:
+            lower = ratios[0]
+            for t in range(1, middle):
+                lower = max(lower, ratios[t])
+            upper = 0.5 * (lower + upper)
+        out[s] = upper
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _likeliest(row, weights):
+    """Class with the largest posterior times weight, on a tie the first one."""
+    best = 0
+    for j in range(1, row.size):
+        if row[j] * weights[j] > row[best] * weights[best]:
+            best = j
+    return best
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _label(posteriors, ranks, rows, first, prior, counts, weights):
+    """Label all items of a sample and fill `counts`; the first `first` items with weights 1.
+
+    The weight of a class is its share over its share in training. Items that have no label
+    yet are counted with the training shares. Items of one rank are labelled together.
+    """
+    K, n = prior.size, rows.size
+    for j in range(K):
+        counts[j] = 0.0
+        weights[j] = 1.0
+    for i in range(first):
+        counts[_likeliest(posteriors[rows[i]], weights)] += 1.0
+    i = first
+    while i < n:
+        for j in range(K):
+            weights[j] = counts[j] / prior[j] + (n - i)
+        rank = ranks[rows[i]]
+        while i < n and ranks[rows[i]] == rank:
+            counts[_likeliest(posteriors[rows[i]], weights)] += 1.0
+            i += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def label_in_turn(
+    posteriors, ranks, places, indices, offsets, prior, n_sure, share, soft, start, stop, out
+):
+    """Shares for samples `start:stop`.
+
+    Rows of `posteriors` are in order of descending confidence. Rows of equal confidence have
+    the same rank. Item i of the pool is row places[i]. Items in the first `n_sure` rows, and
+    at least the fraction `share` of a sample, are labelled by their posteriors alone.
+    """
+    K = prior.size
+    counts, weights = np.empty(K), np.empty(K)
+    for s in range(start, stop):
+        n = offsets[s + 1] - offsets[s]
+        rows = np.empty(n, np.int64)
+        for i in range(n):
+            rows[i] = places[indices[offsets[s] + i]]
+        rows.sort()
+        target = n * share
+        first = 0
+        while first < n and (
+            rows[first] < n_sure
+            or first < target
+            or (first > 0 and ranks[rows[first]] == ranks[rows[first - 1]])
+        ):
+            first += 1
+        _label(posteriors, ranks, rows, first, prior, counts, weights)
+        for j in range(K):
+            weights[j] = counts[j] / prior[j]
+            out[s, j] = 0.0
+        for i in range(n):
+            row = posteriors[rows[i]]
+            if soft:
+                mass = 0.0
+                for j in range(K):
+                    mass += row[j] * weights[j]
+                for j in range(K):
+                    out[s, j] += row[j] * weights[j] / mass
+            else:
+                out[s, _likeliest(row, weights)] += 1.0
+        total = 0.0
+        for j in range(K):
+            total += out[s, j]
+        for j in range(K):
+            out[s, j] /= total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def iterate_threshold(
+    scores, indices, offsets, prior, tol, max_iter, start, stop, out, steps, changes
+):
+    """Share of positives for samples `start:stop`.
+
+    An item is positive if its score exceeds c0 / (c0 + c1), where c0 and c1 are the ratios
+    of the current shares to those in training.
+    """
+    for s in range(start, stop):
+        n = offsets[s + 1] - offsets[s]
+        ordered = np.empty(n)
+        for i in range(n):
+            ordered[i] = scores[indices[offsets[s] + i]]
+        ordered.sort()
+        threshold = 0.5
+        change = np.inf
+        n_steps = 0
+        share = 0.0
+        while n_steps < max_iter and change > tol:
+            share = (n - np.searchsorted(ordered, threshold, side="right")) / n
+            against, towards = (1.0 - share) / (1.0 - prior), share / prior
+            before = threshold
+            threshold = against / (against + towards)
+            change = abs(threshold - before)
+            n_steps += 1
+        out[s] = share
+        steps[s] = n_steps
+        changes[s] = change
+
 
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 

@@ -104,13 +104,13 @@ def _entries(subject: Any) -> dict[str, str]:
 
 def _parameters(subject: Any, sources: tuple[Any, ...]) -> Iterator[str]:
     """Description of each parameter of the signature that has one."""
-    own, shared = _entries(subject), ChainMap(*map(_entries, sources))
+    described, shared = _entries(subject), ChainMap(*map(_entries, sources))
     written = {""}
     for name, parameter in signature(subject).parameters.items():
-        entry = own.get(name) or shared.get(name, "")
+        entry = described.get(name) or shared.get(name, "")
         if entry not in written:
             written.add(entry)
-            yield entry if name in own else _with_default(entry, parameter.default)
+            yield entry if name in described else _with_default(entry, parameter.default)
 
 
 def _with_default(entry: str, default: Any) -> str:

@@ -118,7 +118,7 @@ class Canvas:
     """Axes to draw on, with font sizes."""
 
     ax: Axes
-    own: Figure | None
+    figure: Figure | None
     text: float | None
     small: float | None
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -176,10 +176,10 @@ class Canvas:
         }
         # Names are set afterwards, as matplotlib leaves out labels that begin with "_".
         entries = list(symbols.values()), [str(i) for i in range(len(names))]
-        if self.own is not None:
-            width = _LEGEND * self.own.get_figwidth()
+        if self.figure is not None:
+            width = _LEGEND * self.figure.get_figwidth()
             columns = legend_columns(names, width, self.small, handle)
-            legend = self.own.legend(
+            legend = self.figure.legend(
                 *entries, loc="outside upper left", ncols=columns, **options
             )
         else:

@@ -60,6 +60,7 @@ from .one_class import TCPU as TCPU
 from .one_class import OneClassQuantifier as OneClassQuantifier
 from .one_vs_rest import OneVsOne as OneVsOne
 from .one_vs_rest import OneVsRest as OneVsRest
+from .one_vs_rest import QuaDapt as QuaDapt
 from .open_set import OpenSet as OpenSet
 from .ordinal import RUN as RUN
 from .ordinal import FrankHall as FrankHall
@@ -74,7 +75,6 @@ from .registry import methods as methods
 from .registry import one_class_quantifiers as one_class_quantifiers
 from .registry import quantifiers as quantifiers
 from .shifts import compare_shifts as compare_shifts
-from .synthetic_scores import QuaDapt as QuaDapt
 from .thresholds import MS as MS
 from .thresholds import MS2 as MS2
 from .thresholds import T50 as T50

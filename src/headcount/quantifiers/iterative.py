@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from headcount._kernels.iteration import iterate_threshold, label_in_turn
+from headcount._kernels.score_order import iterate_threshold, label_in_turn
 from headcount._support.arrays import Array, Floats
 from headcount._support.execution import each_range
 from headcount._support.parameters import check_count, check_number, check_positive

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.interpolate import PPoly
 from scipy.special import expit, logit, ndtr
 
-from headcount._kernels.thresholds import median_sweep
+from headcount._kernels.score_order import median_sweep
 from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.documentation import parametrised
 from headcount._support.execution import each_range

@@ -181,8 +181,8 @@ class Plan:
         numbers = np.arange(start, stop)
         sizes = self.sizes[start:stop]
         counts = self._counts(numbers, sizes)
-        drawn = self._pool.draw(counts, stream_seeds(self.seed, numbers))
-        return self._with_prevalence(*drawn, counts)
+        indices, offsets = self._pool.draw(counts, stream_seeds(self.seed, numbers))
+        return self._with_prevalence(indices, offsets, counts)
 
     def _counts(self, numbers: Ints, sizes: Ints) -> Ints:
         if self.target.shares is None:

@@ -15,8 +15,8 @@ from headcount._support.arrays import Floats
 from headcount.parts.fitted import MethodInfo
 from headcount.quantifiers.one_class import OneClassQuantifier
 from headcount.samples.samples import Samples
+from headcount.testing.behaviour import forms_of_tables
 from headcount.testing.cases import close, equal, expect, on_simplex, refuses
-from headcount.testing.input_forms import forms_of_tables
 
 _REPLICATES = 200
 

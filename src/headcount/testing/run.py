@@ -17,10 +17,8 @@ from headcount.quantifiers.base import Quantifier
 from headcount.quantifiers.one_class import OneClassQuantifier
 from headcount.testing import (
     bad_input,
+    behaviour,
     estimates,
-    input_forms,
-    interface,
-    invariance,
     one_class,
     random_problems,
 )
@@ -28,9 +26,7 @@ from headcount.testing.cases import Case, NotApplicable
 from headcount.testing.one_class import OneClassCase
 
 _MODULES: tuple[ModuleType, ...] = (
-    interface,
-    invariance,
-    input_forms,
+    behaviour,
     estimates,
     bad_input,
     random_problems,

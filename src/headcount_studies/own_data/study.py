@@ -32,7 +32,7 @@ from headcount.evaluation.measures import (
     interval_errors,
 )
 from headcount.evaluation.search import GridSearch
-from headcount.interop.quapy import from_quapy, is_quapy
+from headcount.interop import from_quapy, is_quapy
 from headcount.items.arrays import dense_if_narrow
 from headcount.metrics import OF_INTERVALS
 from headcount.quantifiers.base import Quantifier

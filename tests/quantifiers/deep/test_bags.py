@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headcount.quantifiers.deep.inputs import Bags, KnownBags, LabelledBags, Mix, split_by_class
+from headcount.quantifiers.deep.model import Bags, KnownBags, LabelledBags, Mix, split_by_class
 from headcount.samples.samples import Samples
 
 RNG = np.random.default_rng

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 import headcount as hc
 from headcount.errors import HeadcountError
-from headcount.metrics.nominal import ae
+from headcount.metrics import ae
 from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known
 from headcount_studies.engine.task import Section, Task, task_seed
 

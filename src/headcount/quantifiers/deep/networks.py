@@ -21,11 +21,13 @@ from torch.nn import functional
 
 from headcount._support.arrays import Floats
 from headcount._support.execution import track
-from headcount.quantifiers.deep.inputs import Bags, BagSource, Pool
 from headcount.quantifiers.deep.model import (
     Architecture,
     Attention,
+    Bags,
+    BagSource,
     LearntDensities,
+    Pool,
     Pooling,
     Recurrent,
     TrainingSettings,
