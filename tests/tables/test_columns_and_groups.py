@@ -28,6 +28,9 @@ from headcount.tables.columns import find_date_form, read_dates
         (["2024-05-01 10:00:00 UTC", "2024-05-02 10:00:00+02"], datetime(2024, 5, 2, 10)),
         (["Q1 2024", "Q3/2024"], datetime(2024, 7, 1)),
         (["03/2024", "12/2024"], datetime(2024, 12, 1)),
+        (["3.2024", "12.2024"], datetime(2024, 12, 1)),
+        (["1714521600", "1714521660"], datetime(2024, 5, 1, 0, 1)),
+        (["1714521600.0", "1714521660.0"], datetime(2024, 5, 1, 0, 1)),
         (["2024-W52", "2025-W01"], datetime(2025, 1, 2)),
         (["Mon, 01 Jan 2024 10:00:00 +0000"] * 2, datetime(2024, 1, 1, 10)),
         (["Wed Aug 27 13:08:45 +0000 2008"] * 2, datetime(2008, 8, 27, 13, 8, 45)),
@@ -43,6 +46,14 @@ def test_dates_as_people_write_them(texts, second):
 @pytest.mark.parametrize("texts", [["123456", "654321"], ["Big 24", "Old 31"], ["Q1", "Q2"]])
 def test_other_texts_are_no_dates(texts):
     assert find_date_form(pl.Series("when", texts), wanted=True) is None
+
+
+def test_columns_of_numbers_are_not_tried_as_dates(monkeypatch):
+    """Tables with thousands of such columns took minutes."""
+    monkeypatch.setattr("headcount.tables.columns.read_dates", None)
+    numbers = np.random.default_rng(0).normal(size=100)
+    for texts in (numbers, numbers.round(4), numbers.round(2) * 100, np.arange(9000, 9100)):
+        assert find_date_form(pl.Series("when", texts).cast(pl.String), wanted=True) is None
 
 
 def people(n, share, seed, old=0):

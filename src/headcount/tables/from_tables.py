@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from headcount.tables.from_items import (
 )
 from headcount.tables.model_files import load_model
 from headcount.tables.models import ScoreModel, TableModel, fit_score_model, fit_table_model
-from headcount.tables.preparation import Tally
+from headcount.tables.preparation import Preparation, Tally
 from headcount.tables.readers import TableFile, batch_rows
 from headcount.tables.roles import (
     MISSING,
@@ -249,8 +249,10 @@ def analyse(
     analysis = _apply(fitted, table, labels, notes, options)
     if training is not None:
         analysis = _with_labelled_shares(analysis, training, options)
-        if scores is None:
-            analysis = _with_changes(analysis, table, training, reasons, options)
+        if isinstance(fitted, TableModel):
+            analysis = _with_changes(
+                analysis, table, training, fitted.preparation, reasons, options
+            )
     return analysis
 
 
@@ -268,8 +270,8 @@ def _with_labelled_shares(
     analysis: Analysis, training: LabelledItems, options: Options
 ) -> Analysis:
     """The analysis with the shares of the labelled items of each group, if it has any."""
-    groups = find_groups(training, options)
-    if groups is None or not groups.as_new or not analysis.groups:
+    groups = find_groups(training, options) if analysis.groups else None
+    if groups is None or not groups.as_new:
         return analysis
     codes = np.searchsorted(np.asarray(analysis.classes), training.labels)
     K, shares = len(analysis.classes), {}
@@ -287,12 +289,14 @@ def _with_changes(
     analysis: Analysis,
     table: TableFile,
     training: LabelledItems,
-    leave_out: Iterable[str],
+    preparation: Preparation,
+    leave_out: Collection[str],
     options: Options,
 ) -> Analysis:
     """The analysis with columns that changed, and doubts where one is hardly the same."""
     try:
-        changes = changes_of(table, training, leave_out, replace(options, level=_BLAME_LEVEL))
+        options = replace(options, level=_BLAME_LEVEL)
+        changes = changes_of(table, training, preparation, leave_out, options)
     except NothingVariesError:  # texts without words that are frequent enough
         return analysis
     sizes = {row.column: row.size for row in changes.columns if row.is_changed}
