@@ -515,6 +515,8 @@ def find_score_columns(
         of_second = scores.read(table)[:, 1]
         is_reversed = of_second[codes == 0].mean() > of_second[codes == 1].mean()
         return replace(scores, positive=0) if is_reversed else scores
+    for name in columns:
+        _check_no_decisions(table, name, names)
     missing = [name for name in names if name not in columns]
     one = ", or leave one column with those of the positive class" if len(names) == 2 else ""
     raise HeadcountError(
@@ -611,6 +613,12 @@ class Groups:
             n_pool=n_items,
         )
         return cls((None, *names.tolist()), samples, ordered)
+
+    def united(self, places: Sequence[int]) -> Groups:
+        """The items of several groups, by their places, as all items."""
+        arrays = list(self.samples)
+        items = np.concatenate([arrays[place] for place in places])
+        return Groups((None,), Samples.from_arrays([items], n_pool=self.samples.n_pool), False)
 
 
 def group_column(table: TableFile, by: str | None, date_column: str | None) -> str | None:
