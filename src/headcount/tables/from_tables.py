@@ -632,6 +632,7 @@ def plan_labels(
     level: float = 0.95,
     random_state: int = 0,
     separator: str | None = None,
+    date_order: str | None = None,
 ) -> tuple[LabelPlan, pl.DataFrame]:
     """Choose rows of a table to label, at random, so that few labels buy much precision.
 
@@ -658,7 +659,9 @@ def plan_labels(
     random_state : int, default=0
         Random seed.
     separator : str, default=None
-        Separator of columns in CSV files; a comma by default.
+        Separator of columns in CSV files; found from the file by default.
+    date_order : {"day-first", "month-first"}, default=None
+        Order of day and month in dates such as 03/04/2024; found from the columns by default.
 
     Returns
     -------
@@ -683,7 +686,9 @@ def plan_labels(
     >>> rows.columns
     ['row', 'size', 'stratum', 'weight', 'label', 'pool']
     """
-    options = Options(by=by, date_column=date_column, separator=separator, level=level)
+    options = Options(
+        by=by, date_column=date_column, date_order=date_order, separator=separator, level=level
+    )
     table = options.table(new, "new")
     options = options.of_table(table)
     fitted = checked_model(model, options.column, ())
@@ -693,7 +698,7 @@ def plan_labels(
         groups = np.empty(by_group.samples.n_pool, np.int64)
         for number, rows in enumerate(list(by_group.samples)[1:]):
             groups[rows] = number
-    items, _ = fitted.items(table)
+    items, _ = fitted.items(table, date_order)
     plan = fitted.quantifier.plan_labels(
         items,
         precision=precision,
@@ -706,7 +711,7 @@ def plan_labels(
     frame = plan.to_frame()
     items = table.read(columns)[plan.rows.tolist()] if columns else frame.select([])
     items = items.rename({name: f"{name} of NEW" for name in columns if name in frame.columns})
-    return plan, _beside([frame.select("row"), items, frame.drop("row")])
+    return plan, pl.concat([frame.select("row"), items, frame.drop("row")], how="horizontal")
 
 
 def _named_class(positive: Any, model: TableModel | ScoreModel) -> Any:
@@ -721,10 +726,6 @@ def _named_class(positive: Any, model: TableModel | ScoreModel) -> Any:
             f"{first_of(map(repr, classes.tolist()), 10)}."
         )
     return classes.tolist()[int(codes[0])]
-
-
-def _beside(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    return pl.DataFrame([column for frame in frames for column in frame.iter_columns()])
 
 
 def _shown_columns(
