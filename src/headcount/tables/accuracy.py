@@ -158,10 +158,11 @@ class AccuracyAnalysis(Result):
             )
         )
         if broken:
+            is_doubtful = any(not _is_broken(groups[name]) for name in broken)
             sentences.append(
                 f"{len(broken)} of the groups {'does' if len(broken) == 1 else 'do'} not look "
-                f"like the labelled items{', or may not' * (None in self.broken)}, whatever "
-                f"the mix: do not rely on {first_of(broken, 3)}."
+                f"like the labelled items{', or may not' * is_doubtful}, whatever the mix: do "
+                f"not rely on {first_of(broken, 3)}."
             )
         return tuple(filter(None, sentences))
 
@@ -439,19 +440,15 @@ def _learn_history(
 
 def _predictor(method: str, metric: str, random_state: int) -> Predictor:
     by_name = {
-        name.lower(): predictor
-        for name, predictor in predictors().items()
-        if predictor.info.input != "features"
+        name.lower(): kind
+        for name, kind in predictors().items()
+        if kind.info.input != "features"
     }
     if method.lower() not in by_name:
-        names = ", ".join(
-            sorted(predictor_class.__name__ for predictor_class in by_name.values())
-        )
-        meant = did_you_mean(
-            method, [predictor_class.__name__ for predictor_class in by_name.values()]
-        )
+        names = sorted(kind.__name__ for kind in by_name.values())
         raise HeadcountError(
-            f"`method` is {method!r}: {meant}With scores alone it must be one of {names}."
+            f"`method` is {method!r}: {did_you_mean(method, names)}With scores alone it must "
+            f"be one of {', '.join(names)}."
         )
     if metric not in METRIC_NAMES:
         raise HeadcountError(
@@ -477,15 +474,14 @@ def _outputs(
     table: TableFile, columns: ScoreColumns | None, prediction: str | None, classes: Array
 ) -> Scored | Verdicts:
     """Posteriors and predicted classes of a table, or its decisions alone."""
-    predictions = _predictions(table, prediction, classes)
+    predictions = None if prediction is None else _predictions(table, prediction, classes)
     if columns is None:
+        assert predictions is not None
         return Verdicts(predictions, classes)
     return Scored(columns.read(table), classes, predictions)
 
 
-def _predictions(table: TableFile, prediction: str | None, classes: Array) -> Array | None:
-    if prediction is None:
-        return None
+def _predictions(table: TableFile, prediction: str, classes: Array) -> Array:
     codes, strange = match_labels(table.read([prediction])[prediction], classes)
     if (codes < 0).any():
         what = "lacks some predictions" if strange is None else f"has {strange!r}, no class"

@@ -415,16 +415,8 @@ def infer_column(
     parsed, form, order, note = _known_values(texts, dates)
     if order == "undecided":
         why = "its dates may have the day first or the month first: `dates` can name the order"
-        return Column(
-            values.name,
-            "dropped",
-            why,
-            *counts,
-            form,
-            (),
-            order,
-            f"{values.name} is left out: {why}.",
-        )
+        left_out = f"{values.name} is left out: {why}."
+        return Column(values.name, "dropped", why, *counts, form, (), order, left_out)
     kind, why = _kind(parsed)
     categories: tuple[str, ...] = ()
     if kind == "category" and parsed.n_unique() <= _MOST_KNOWN:
@@ -442,17 +434,13 @@ def _known_values(texts: pl.Series, dates: str | None) -> tuple[pl.Series, str, 
     name = texts.name
     if texts.dtype.is_integer() or texts.dtype == pl.String:
         date_form = None
-        if texts.dtype != pl.String or _plain_number(texts) is None or _may_be_dates(texts):
+        if texts.dtype != pl.String or plain_number(texts) is None or _may_be_dates(texts):
             date_form = find_date_form(texts, order=dates)
         if date_form is not None:
             times = read_dates(texts, date_form.form)
             note = _unreadable_note(name, texts, times, "dates")
-            if date_form.order in ORDERS:
-                note += (
-                    f" The dates of {name} were read {date_form.order}."
-                    if dates is None
-                    else ""
-                )
+            if date_form.order in ORDERS and dates is None:
+                note += f" The dates of {name} were read {date_form.order}."
             return times, date_form.form, date_form.order, note.strip()
     parsed = _parsed(texts)
     if parsed.dtype != pl.String or parsed.null_count() == len(parsed):
@@ -487,7 +475,7 @@ def _unreadable_note(name: str, texts: pl.Series, converted: pl.Series, what: st
     )
 
 
-def _plain_number(texts: pl.Series) -> pl.Series | None:
+def plain_number(texts: pl.Series) -> pl.Series | None:
     """Texts as numbers; None if some are none."""
     for dtype in (pl.Int64, pl.Float64):
         numbers = texts.cast(dtype, strict=False)
@@ -504,7 +492,7 @@ def parse_texts(values: pl.Series) -> pl.Series:
 def _parsed(values: pl.Series) -> pl.Series:
     if values.dtype != pl.String or values.null_count() == len(values):
         return values
-    numbers = _plain_number(values)
+    numbers = plain_number(values)
     if numbers is not None:
         return numbers
     flags = _as_flags(values)

@@ -208,7 +208,7 @@ def analyse(
     table = options.table(new, "new")
     notes: tuple[str, ...] = table.notes
     if train is scores is model is None:
-        train, table, note = _split(table, target)
+        train, table, note = split_by_label(table, target)
         notes += (note,)
     options = options.of_table(table)
     training = None
@@ -316,16 +316,6 @@ def _with_changes(
         overall=replace(analysis.overall, doubt=doubt),
         groups=tuple(replace(item, doubt=item.doubt or doubt) for item in analysis.groups),
     )
-
-
-def _split(table: TableFile, target: str | None) -> tuple[TableFile, TableFile, str]:
-    """Labelled and other rows of one table, and a note."""
-    if target is None or target not in table.columns:
-        raise HeadcountError(
-            "One of `train`, `scores` and `model` is needed, none is, and "
-            f"{table.name!r} has no column {target!r} with labels of some rows."
-        )
-    return split_by_label(table, target)
 
 
 def _check_tag_options(scores: Any, labelled: Any, random_labels: bool) -> None:
