@@ -207,6 +207,21 @@ def test_groups_that_are_like_the_labelled_ones_stay_unmarked():
     assert [item.name for item in found.broken_groups] == ["shop 1"]
 
 
+def test_groups_of_a_few_items_are_no_end_of_the_range():
+    new = people(400, 0.5, 1).drop("label", "shop")
+    names = ["tiny" if i < 5 else f"shop {i % 3}" for i in range(400)]
+    found = hc.analyse(
+        new.with_columns(shop=pl.Series(names)),
+        train=people(600, 0.3, 0).drop("shop"),
+        target="label",
+        by="shop",
+        method="PACC",
+        history="no",
+    )
+    assert "Over 3 groups of 30 items or more the share" in str(found.verdict)
+    assert "tiny" not in str(found.verdict)
+
+
 def test_labelled_shares_of_groups_are_shown():
     train, new = people(600, 0.3, 0), people(400, 0.6, 1).drop("label")
     train = train.filter(pl.col("shop") == "north")

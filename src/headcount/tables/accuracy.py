@@ -153,7 +153,7 @@ class AccuracyAnalysis(Result):
             range_of_groups(
                 f"the {metric}",
                 {str(name): groups[name].value for name in groups if name not in broken},
-                len(groups),
+                {str(name): estimate.n_items for name, estimate in groups.items()},
                 "{:.3f}".format,
             )
         )
