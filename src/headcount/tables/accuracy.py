@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -257,15 +257,26 @@ def _is_broken(estimate: AccuracyEstimate) -> bool:
 
 
 def _broken(
-    estimates: Estimates[AccuracyEstimate], p_value: Callable[[list[int]], float | None]
+    estimates: Estimates[AccuracyEstimate],
+    predictor: Predictor,
+    pool: Scored | Verdicts,
+    groups: Groups,
+    random_state: int,
 ) -> frozenset[Hashable]:
     """Names of estimates that are not to be relied on: of all items, and of groups."""
     broken = {name for name, estimate in estimates.items() if _is_broken(estimate)}
     overall, *names = estimates
-    if overall in broken and names:
-        clear = clear_groups([p_value_of(estimates[name]) for name in names], p_value)
-        broken |= {name for place, name in enumerate(names, 1) if place not in clear}
-    return frozenset(broken)
+    if overall not in broken or not names:
+        return frozenset(broken)
+
+    def p_value(places: list[int]) -> float | None:
+        samples, metric = groups.united(places).samples, estimates[overall].metric
+        united = predictor.estimate_many(pool, samples, metric, random_state=random_state)
+        return p_value_of(united[0])
+
+    clear = clear_groups([p_value_of(estimates[name]) for name in names], p_value)
+    doubtful = {name for place, name in enumerate(names, 1) if place not in clear}
+    return frozenset(broken | doubtful)
 
 
 def _both_readings(estimate: AccuracyEstimate) -> str:
@@ -355,14 +366,7 @@ def analyse_accuracy(
     )  # fmt: skip
     before = realised(metric, reference_items, codes, classes)
     by_group = Estimates(dict(zip(groups.names, estimates, strict=True)))
-
-    def p_value(places: list[int]) -> float | None:
-        united = predictor.estimate_many(
-            pool, groups.united(places).samples, metric, random_state=random_state
-        )
-        return p_value_of(united[0])
-
-    broken = _broken(by_group, p_value)
+    broken = _broken(by_group, predictor, pool, groups, random_state)
     return AccuracyAnalysis(
         by_group, broken, truths, tuple(filter(None, notes)), groups.ordered, before
     )
