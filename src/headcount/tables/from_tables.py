@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from headcount._support.files import input_files
+from headcount._support.files import each_once, input_files
 from headcount._support.parameters import check_choice, check_fraction
 from headcount._support.text import first_of
-from headcount.errors import HeadcountError
+from headcount.errors import HeadcountError, warn
 from headcount.estimates.changes import NothingVariesError
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.estimates.statistics.statistics import Statistics
@@ -558,7 +558,11 @@ def analyse_files(
 
 
 def _statistics_files(files: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    return [path for pattern in files for path in input_files(pattern, (STATISTICS_ENDING,))]
+    named = (path for pattern in files for path in input_files(pattern, (STATISTICS_ENDING,)))
+    paths, note = each_once(named)
+    if note:
+        warn(note)
+    return paths
 
 
 def _merged(paths: Sequence[Path], start: Statistics | None) -> Statistics:

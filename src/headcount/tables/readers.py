@@ -31,6 +31,7 @@ from headcount._support.files import (
     TABLE_ENDINGS,
     check_writable,
     did_you_mean,
+    each_once,
     input_files,
     sheet_of,
     write_bytes,
@@ -254,10 +255,12 @@ def open_tables(
     sources: Sequence[str | os.PathLike[str]], *, separator: str | None = None
 ) -> TableFile:
     """Open files, patterns and folders as one table."""
-    paths = [path for source in sources for path in input_files(source, ENDINGS)]
+    paths, note = each_once(path for source in sources for path in input_files(source, ENDINGS))
     tables = [open_table(path, separator=separator) for path in paths]
     if not tables:
         raise HeadcountError("No table was given: pass at least one file.")
+    if note:
+        tables[0] = replace(tables[0], notes=(*tables[0].notes, note))
     if len(tables) == 1:
         return tables[0]
     first = tables[0]
