@@ -59,6 +59,39 @@ def test_labelled_months_decide(tables, call):
     assert alone["history"] is None
 
 
+def test_decisions_that_are_not_named(tables, call):
+    pl.read_csv("known.csv").drop("yes").write_csv("known.csv")
+    code, _, err = call(*ASK[:-2], "new.csv")
+    assert code == 2
+    assert "Column 'predicted' of 'known.csv' holds decisions, not posteriors" in err
+    assert "--prediction" in err
+
+
+def test_groups_of_unlike_items_are_relied_on_if_nothing_speaks_against_them(tables, call):
+    """Groups of 30 rows seldom show by themselves that their scores are blurred."""
+    new = scored(240, 0.5, 3).with_columns(
+        shop=pl.Series([f"shop {i % 8}" for i in range(240)])
+    )
+    blurred = pl.col("shop").str.slice(-1).cast(int) % 2 == 1
+    new = new.with_columns(
+        yes=pl.when(blurred).then(0.05 + 0.8 * pl.col("yes")).otherwise("yes")
+    )
+    new.drop("late", "month", "predicted").write_csv("new.csv")
+    pl.read_csv("known.csv").drop("predicted").write_csv("known.csv")
+    code, out, _ = call(*ASK[:-1], "LEAP", "new.csv", "--by", "shop", "--json")
+    assert code == 0
+    facts = json.loads(out)
+    assert not facts["reliable"]
+    broken = {item["group"] for item in facts["groups"] if not item["reliable"]}
+    unlike = {item["group"] for item in facts["groups"] if item["fit_test"]["p_value"] < 0.01}
+    assert broken == {f"shop {i}" for i in (1, 3, 5, 7)}
+    assert unlike < broken
+    assert (
+        f"{len(broken)} of the groups do not look like the labelled items, or may not"
+        in " ".join(facts["sentences"])
+    )
+
+
 def test_history_that_is_not_there(tables, call):
     code, _, err = call(*ASK, "new.csv", "--history", "yes")
     assert code == 2
@@ -109,7 +142,7 @@ def broken_in_february():
 def test_groups_that_are_not_to_be_relied_on_are_marked(tables, call):
     broken_in_february()
     frame = pl.read_csv("new.csv")
-    third = frame.head(300).with_columns(month=pl.lit("2024-03"))
+    third = scored(300, 0.7, 3).with_columns(month=pl.lit("2024-03"))
     pl.concat([frame, third]).write_csv("new.csv")
     code, out, _ = call(*ASK, "new.csv", "--by", "month")
     assert code == 0

@@ -9,9 +9,11 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from typer.main import get_command
 
 import headcount as hc
 from headcount import tables
+from headcount.cli.execute import app
 
 
 def test_version(call):
@@ -40,6 +42,21 @@ def test_no_arguments_show_the_help(call):
     assert "estimate" in out + err
     assert "demo" in out + err
     assert code == 0
+
+
+def test_commands_that_read_dates_can_be_told_their_order():
+    """Messages on dates such as 03/04/2024 advise the option --date-order."""
+
+    def commands(command):
+        nested = getattr(command, "commands", {}).values()
+        return (
+            [command] if not nested else [leaf for inner in nested for leaf in commands(inner)]
+        )
+
+    options = [{option.name for option in leaf.params} for leaf in commands(get_command(app))]
+    dated = [names for names in options if "date_column" in names]
+    assert len(dated) > 4
+    assert all("date_order" in names for names in dated)
 
 
 def test_other_packages_add_commands(call, refused, monkeypatch):

@@ -170,6 +170,21 @@ def test_by_group_with_a_page(here, call):
     assert "plan labels by the same groups" in err
 
 
+def test_dates_with_the_day_first(here, call):
+    """Where dates do not show their order, the option that the message names is there."""
+    when = pl.Series("when", [f"0{1 + i % 9}/0{1 + i % 2}/2025" for i in range(2000)])
+    pl.read_csv("new.csv").drop("month").with_columns(when).write_csv("dated.csv")
+    call("estimate", "new.csv", "--train", "train.csv", "--target", "late", "--leave-out",
+         "month", "--method", "SLD", "--history", "no", "--save", "plain.skops")  # fmt: skip
+    plan = ["label", "dated.csv", "--model", "plain.skops", "--budget", "40", "--by", "month"]
+    code, _, err = call(*plan, "--output", "plan.csv")
+    assert code == 2
+    assert "pass --date-order day-first or month-first" in err
+    code, out, _ = call(*plan, "--output", "plan.csv", "--date-order", "day-first")
+    assert code == 0
+    assert "in 2 groups" in out
+
+
 def test_labels_in_the_table_itself(here, call):
     ask = ["estimate", "some.csv", "--model", "m.skops"]
     code, said, _ = call(*ask)

@@ -139,6 +139,16 @@ def test_a_repeated_header_and_rows_without_labels(files, call):
     assert said["training"]["items"] == 599
 
 
+def test_headers_that_repeat_are_no_missing_labels(files, call):
+    lines = (files / "labelled.csv").read_text().splitlines()
+    for place in (50, 100, 150):
+        lines.insert(place, lines[0])
+    (files / "labelled.csv").write_text("\n".join(lines) + "\n")
+    said = estimated(call)
+    assert noted(said, "3 rows of labelled.csv repeat the header")
+    assert not noted(said, "no label")
+
+
 def test_a_class_with_a_single_item(files, call):
     change(
         "labelled.csv",

@@ -178,6 +178,7 @@ def test_metrics_may_be_functions():
     ("more", "message"),
     [
         ({"param_grid": {"nonsense": [1]}}, "nonsense"),
+        ({"quantifier": hc.PACC(), "param_grid": {"classifier__C": [1]}}, "pass one, as in"),
         ({"param_grid": {}}, None),
         ({"param_grid": 3}, "param_grid"),
         ({"param_grid": {"cv": []}}, "param_grid"),

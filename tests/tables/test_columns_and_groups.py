@@ -28,6 +28,9 @@ from headcount.tables.columns import find_date_form, read_dates
         (["2024-05-01 10:00:00 UTC", "2024-05-02 10:00:00+02"], datetime(2024, 5, 2, 10)),
         (["Q1 2024", "Q3/2024"], datetime(2024, 7, 1)),
         (["03/2024", "12/2024"], datetime(2024, 12, 1)),
+        (["3.2024", "12.2024"], datetime(2024, 12, 1)),
+        (["1714521600", "1714521660"], datetime(2024, 5, 1, 0, 1)),
+        (["1714521600.0", "1714521660.0"], datetime(2024, 5, 1, 0, 1)),
         (["2024-W52", "2025-W01"], datetime(2025, 1, 2)),
         (["Mon, 01 Jan 2024 10:00:00 +0000"] * 2, datetime(2024, 1, 1, 10)),
         (["Wed Aug 27 13:08:45 +0000 2008"] * 2, datetime(2008, 8, 27, 13, 8, 45)),
@@ -43,6 +46,14 @@ def test_dates_as_people_write_them(texts, second):
 @pytest.mark.parametrize("texts", [["123456", "654321"], ["Big 24", "Old 31"], ["Q1", "Q2"]])
 def test_other_texts_are_no_dates(texts):
     assert find_date_form(pl.Series("when", texts), wanted=True) is None
+
+
+def test_columns_of_numbers_are_not_tried_as_dates(monkeypatch):
+    """Tables with thousands of such columns took minutes."""
+    monkeypatch.setattr("headcount.tables.columns.read_dates", None)
+    numbers = np.random.default_rng(0).normal(size=100)
+    for texts in (numbers, numbers.round(4), numbers.round(2) * 100, np.arange(9000, 9100)):
+        assert find_date_form(pl.Series("when", texts).cast(pl.String), wanted=True) is None
 
 
 def people(n, share, seed, old=0):
@@ -194,6 +205,21 @@ def test_groups_that_are_like_the_labelled_ones_stay_unmarked():
     )
     assert found.overall.is_unlike
     assert [item.name for item in found.broken_groups] == ["shop 1"]
+
+
+def test_groups_of_a_few_items_are_no_end_of_the_range():
+    new = people(400, 0.5, 1).drop("label", "shop")
+    names = ["tiny" if i < 5 else f"shop {i % 3}" for i in range(400)]
+    found = hc.analyse(
+        new.with_columns(shop=pl.Series(names)),
+        train=people(600, 0.3, 0).drop("shop"),
+        target="label",
+        by="shop",
+        method="PACC",
+        history="no",
+    )
+    assert "Over 3 groups of 30 items or more the share" in str(found.verdict)
+    assert "tiny" not in str(found.verdict)
 
 
 def test_labelled_shares_of_groups_are_shown():

@@ -119,6 +119,9 @@ def test_parts_merge_to_the_statistics_of_the_whole(folder, tmp_path, capsys):
     )
     assert (tmp_path / "all.hcs").read_bytes() == whole.to_bytes()
     assert merge_files([tmp_path / "?.hcs"]).to_bytes() == whole.to_bytes()
+    with pytest.warns(UserWarning, match="0.hcs: named more than once, and read once"):
+        merged = merge_files([tmp_path / "?.hcs", tmp_path / "0.hcs"])
+    assert merged.to_bytes() == whole.to_bytes()
     capsys.readouterr()
     report = str(tmp_path / "page.html")
     assert execute(["estimate", together, "--model", model, "--report", report]) == 0

@@ -244,6 +244,14 @@ def test_spreadsheets_need_their_libraries(tmp_path, monkeypatch):
         write_table(pl.DataFrame({"a": [1]}), tmp_path / "u.xlsx")
 
 
+def test_a_file_that_is_named_twice_is_read_once(tmp_path):
+    first, second = written(tmp_path, "a.csv"), written(tmp_path, "b.csv")
+    (tmp_path / "link.csv").symlink_to(first)
+    table = open_tables([first, tmp_path / "*.csv", second])
+    assert len(table.read()) == 2 * len(FRAME)
+    assert table.notes == ("a.csv, link.csv, b.csv: named more than once, and read once.",)
+
+
 def test_several_files_patterns_and_folders(tmp_path, monkeypatch):
     for i in range(3):
         (tmp_path / f"2024-{i}.csv").write_text(f"a,b\n{i},x\n")

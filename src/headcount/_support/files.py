@@ -17,6 +17,7 @@ from typing import Any
 import tomli_w
 from filelock import FileLock, Timeout
 
+from headcount._support.text import first_of
 from headcount.errors import HeadcountError
 
 STANDARD_INPUT = "-"
@@ -59,6 +60,18 @@ def input_files(source: str | os.PathLike[str], endings: Sequence[str]) -> list[
         _files_of(workbook, endings)
         return [Path(source)]
     return _files_of(source, endings)
+
+
+def each_once(paths: Iterable[Path]) -> tuple[list[Path], str]:
+    """Files without those that were named before, as by a pattern, and a note on the latter."""
+    first: dict[str, Path] = {}
+    repeated: dict[str, None] = {}
+    for path in paths:
+        if (place := os.path.realpath(path)) in first:
+            repeated[path.name] = None
+        first.setdefault(place, path)
+    note = f"{first_of(repeated, 3)}: named more than once, and read once." if repeated else ""
+    return list(first.values()), note
 
 
 def _files_of(source: str | os.PathLike[str], endings: Sequence[str]) -> list[Path]:

@@ -191,10 +191,10 @@ class ShownAsPrinted:
         return html_result(head, [], lines)
 
 
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]], **style: Any) -> str:
     """Table as CSV in which no text can be taken for a formula."""
     buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer)
+    writer = csv.writer(buffer, **style)
     writer.writerow([_no_formula(name) for name in header])
     writer.writerows([[_no_formula(value) for value in row] for row in rows])
     return buffer.getvalue()

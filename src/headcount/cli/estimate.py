@@ -287,6 +287,7 @@ def label(
     positive: _POSITIVE = None,
     by: BY = None,
     date_column: DATE_COLUMN = None,
+    date_order: DATE_ORDER = None,
     show: _SHOW = None,
     level: LEVEL = 0.95,
     seed: SEED = 0,
@@ -313,6 +314,7 @@ def label(
         level=level,
         random_state=seed,
         separator=plain_separator(separator),
+        date_order=date_order,
     )
     check_unlabelled(output)  # again, as people may have begun meanwhile
     write_table(table, output)

@@ -257,7 +257,7 @@ def _run_hook(command: str, opened: Monitor) -> None:
     from headcount.errors import warn
 
     for alert in opened.unnotified():
-        text = json_text.dumps(alert.to_dict(), ensure_ascii=False)
+        text = json_text.dumps(alert.to_dict(), ensure_ascii=False) + "\n"
         done = subprocess.run(command, shell=True, input=text, text=True, check=False)
         if done.returncode:
             warn(

@@ -635,6 +635,11 @@ def _candidates(quantifier: Any, settings: list[dict[str, Any]]) -> list[Quantif
         return [clone(quantifier).set_params(**_own_copies(setting)) for setting in settings]
     except ValueError as error:
         raise HeadcountError(f"param_grid does not suit the quantifier: {error}") from None
+    except AttributeError:
+        raise HeadcountError(
+            "param_grid names parameters of an estimator that the quantifier does not have: "
+            "pass one, as in PACC(LogisticRegression()) for classifier__C."
+        ) from None
 
 
 def _own_copies(setting: dict[str, Any]) -> dict[str, Any]:

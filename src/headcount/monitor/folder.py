@@ -19,7 +19,7 @@ import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b, sha256
 from io import BytesIO
@@ -103,32 +103,23 @@ class Rows:
 
     def to_bytes(self) -> bytes:
         """Parquet file of the rows."""
-        frame = pl.DataFrame(
+        return parquet_bytes(
+            self.scores,
             {
-                "key": self.keys,
-                **{f"score {j}": column for j, column in enumerate(self.scores.T)},
                 "prediction": self.predictions,
                 "label": self.labels,
                 "only_label": self.only_label,
-            }
+            },
+            {"key": self.keys},
         )
-        file = BytesIO()
-        frame.write_parquet(file, compression="zstd", statistics=False)
-        return file.getvalue()
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Rows:
         """Rows of a Parquet file."""
         frame = pl.read_parquet(BytesIO(content))
-        width = frame.width - 4
-        scores = [frame[f"score {j}"].to_numpy() for j in range(width)]
-        return cls(
-            frame["key"].to_numpy(),
-            np.column_stack(scores) if scores else np.empty((len(frame), 0)),
-            frame["prediction"].to_numpy(),
-            frame["label"].to_numpy(),
-            frame["only_label"].to_numpy(),
-        )
+        names = ("prediction", "label", "only_label")
+        scores = np.ascontiguousarray(frame.select(pl.col("^score \\d+$")).to_numpy())
+        return cls(frame["key"].to_numpy(), scores, *(frame[name].to_numpy() for name in names))
 
     def merged(self) -> Rows:
         """Each row once, with its label where one was delivered; in the order of the keys."""
@@ -182,6 +173,17 @@ class Rows:
     def sorted(self) -> Rows:
         """In the order of the keys."""
         return self.take(np.argsort(self.keys, kind="stable"))
+
+
+def parquet_bytes(
+    scores: Floats, columns: dict[str, Any], first: dict[str, Any] | None = None
+) -> bytes:
+    """Parquet file of scores, with columns before and behind them."""
+    named = {f"score {j}": column for j, column in enumerate(scores.T)}
+    file = BytesIO()
+    frame = pl.DataFrame({**(first or {}), **named, **columns})
+    frame.write_parquet(file, compression="zstd", statistics=False)
+    return file.getvalue()
 
 
 def positions(keys: Ids, searched: Ids, *, is_sorted: bool = False) -> Ints:
@@ -337,38 +339,18 @@ class ChunkSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        content: dict[str, Any] = {
-            "n": self.n, "missing": self.missing, "labelled": self.labelled,
-        }  # fmt: skip
-        if self.realised is not None:
-            content |= {"realised": self.realised, "realised_accuracy": self.realised_accuracy}
-        if self.realised_variance is not None:
-            content["realised_variance"] = self.realised_variance
-        if self.estimates is not None:
-            values = {name: getattr(self.estimates, name) for name in _ESTIMATE_NAMES}
-            if self.estimates.basis == "shift":
-                del values["basis"]
-            content |= values
-        if self.labelled_readings is not None:
-            content["labelled_readings"] = vars(self.labelled_readings)
-        if self.rests_on:
-            content["rests_on"] = self.rests_on
-        if self.values:
-            content |= {"values": self.values, "unit_variances": self.unit_variances}
-        return content
+        inner = {"estimates": self.estimates, "labelled_readings": self.labelled_readings}
+        return vars(self) | {name: item and vars(item) for name, item in inner.items()}
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> ChunkSummary:
         """Summary of the plain values of `to_dict`."""
-        names = [name for name in _ESTIMATE_NAMES if name in content]
-        estimates = {name: content.pop(name) for name in names}
-        if "labelled_readings" in content:
-            readings = LabelledReadings(**content["labelled_readings"])
-            content["labelled_readings"] = readings
-        return cls(**content, estimates=ChunkEstimates(**estimates) if estimates else None)
-
-
-_ESTIMATE_NAMES = tuple(item.name for item in fields(ChunkEstimates))
+        estimates, readings = content["estimates"], content["labelled_readings"]
+        inner = {
+            "estimates": estimates and ChunkEstimates(**estimates),
+            "labelled_readings": readings and LabelledReadings(**readings),
+        }
+        return cls(**content | inner)
 
 
 Pack = tuple[Path, int, int]
@@ -611,7 +593,7 @@ class MonitorFolder:
                         summaries[Chunk(name, stream)] = ChunkSummary.from_dict(summary)
             except FileNotFoundError:
                 continue
-            except (ValueError, TypeError, AttributeError, OSError):
+            except (ValueError, TypeError, AttributeError, LookupError, OSError):
                 raise HeadcountError(
                     f"{str(path)!r} is damaged: delete it, and it is made again by the next "
                     "update."

@@ -88,11 +88,8 @@ class Alert:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {
-            "alert": self.name, "stream": self.stream, "chunk": self.chunk,
-            "since": self.since, "series": list(self.series), "reason": self.reason,
-            "state": self.state, "ended": self.ended,
-        }  # fmt: skip
+        values = vars(self) | {"series": list(self.series)}
+        return {"alert": values.pop("name"), **values}
 
 
 # Chunks of fewer items are put together for the detector.
@@ -142,15 +139,9 @@ class MonitorStatus(ShownAsPrinted):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {
-            "chunks": self.chunks,
-            "last": self.last,
-            "open": [alert.to_dict() for alert in self.open],
-            "acknowledged": [alert.to_dict() for alert in self.acknowledged],
-            "unreliable": list(self.unreliable),
-            "evidence": self.evidence,
-            "false_alarms": self.false_alarms,
-        }
+        alerts = {"open": self.open, "acknowledged": self.acknowledged}
+        lists = {name: [alert.to_dict() for alert in group] for name, group in alerts.items()}
+        return vars(self) | lists | {"unreliable": list(self.unreliable)}
 
     def __repr__(self) -> str:
         n = len(self.open)
@@ -288,7 +279,10 @@ class MonitorHistory:
     def to_prometheus(self, monitor: str) -> str:
         """Values of the last chunk of each stream, in Prometheus' text format."""
         own = f'monitor="{_label(monitor)}"'
-        last = {stream: self.summaries[i].to_dict() for stream, i in self._last.items()}
+        last: dict[str, dict[str, Any]] = {}
+        for stream, i in self._last.items():
+            estimates = self.summaries[i].estimates
+            last[stream] = {"n": self.summaries[i].n} | (vars(estimates) if estimates else {})
         lines = []
         for name, key in (("share", "shares"), ("share_low", "low"), ("share_high", "high")):
             lines.append(f"# TYPE headcount_{name} gauge")

@@ -17,7 +17,7 @@ from headcount._support.arrays import Floats, Ints
 from headcount.errors import HeadcountError, warn
 from headcount.items.arrays import Scored, Verdicts
 from headcount.monitor.deliveries import LABEL, VERDICT, MonitorSpec, as_frame, class_codes
-from headcount.monitor.folder import Rows
+from headcount.monitor.folder import Rows, parquet_bytes
 from headcount.tables.model_files import load_model
 from headcount.tables.models import TableModel
 from headcount.tables.readers import TableFile, as_table
@@ -41,16 +41,10 @@ class MonitorReference:
 
     def to_bytes(self) -> bytes:
         """Parquet file."""
-        columns: dict[str, Any] = {
-            f"score {j}": column for j, column in enumerate(self.scores.T)
-        }
-        columns |= {"prediction": self.predictions, "label": self.labels}
+        columns: dict[str, Any] = {"prediction": self.predictions, "label": self.labels}
         if self.periods is not None:
             columns["period"] = pl.Series(self.periods.tolist(), dtype=pl.String)
-        frame = pl.DataFrame(columns)
-        file = BytesIO()
-        frame.write_parquet(file, compression="zstd", statistics=False)
-        return file.getvalue()
+        return parquet_bytes(self.scores, columns)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> MonitorReference:

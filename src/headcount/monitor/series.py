@@ -718,9 +718,7 @@ class _State:
         del self.open[alarm]
         self.suspended[list(alarm.series)] = False
         self.begun[list(alarm.series)] = t + 1
-        self.closed.append(
-            Alarm(alarm.stream, alarm.series, alarm.since, alarm.at, t, alarm.before)
-        )
+        self.closed.append(replace(alarm, end=t))
 
     def restart(self, accepted: Restart, t: int) -> None:
         """Begin new baselines for the series of a stream."""

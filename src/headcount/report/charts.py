@@ -243,12 +243,16 @@ def _upright(x: float, y1: float, y2: float, class_: str) -> Markup:
     return tag("line", class_=class_, x1=_percent(x), x2=_percent(x), y1=y1, y2=y2)
 
 
+def _level(y: float, class_: str) -> Markup:
+    return tag("line", class_=class_, x1="0", x2="100%", y1=y, y2=y)
+
+
 def _percent(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") + "%"
 
 
-def _short(label: str) -> str:
-    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"
+def _short(label: str, most: int = _LONGEST) -> str:
+    return label if len(label) <= most else f"{label[: most - 1]}…"
 
 
 def trend_chart(
@@ -320,13 +324,9 @@ def _trend_grid(scale: _Plane, training: float | None) -> list[Markup]:
     lines = []
     for tick, text in scale.axis.ticks.items():
         y = scale.y(tick)
-        lines.append(tag("line", class_="grid", x1="0", x2="100%", y1=y, y2=y))
+        lines.append(_level(y, "grid"))
         lines.append(tag("text", text, x="0", y=y - 3, class_="tick"))
-    if training is None:
-        return lines
-    y = scale.y(training)
-    reference = tag("line", class_="reference", x1="0", x2="100%", y1=y, y2=y)
-    return [*lines, reference]
+    return lines if training is None else [*lines, _level(scale.y(training), "reference")]
 
 
 def _band(rows: Sequence[Row], scale: _Plane) -> Markup:
@@ -366,9 +366,8 @@ def _group_labels(rows: Sequence[Row], scale: _Plane, most: int) -> list[Markup]
     names = []
     for i in range(0, len(rows), -(-len(rows) // most)):
         label = rows[i].label
-        short = label if len(label) <= 10 else f"{label[:9]}…"
         anchor = "end" if scale.x(i) > 95 else "middle"
-        names.append(text_at(scale.x(i), scale.height - 6, short, anchor, "tick"))
+        names.append(text_at(scale.x(i), scale.height - 6, _short(label, 10), anchor, "tick"))
     return names
 
 
@@ -422,7 +421,7 @@ def _histogram_grid(top: float, y: Callable[[float], float]) -> list[Markup]:
     for tick in _HISTOGRAM_TICKS:
         if tick <= top:
             at = y(tick)
-            lines.append(tag("line", class_="grid", x1="0", x2="100%", y1=at, y2=at))
+            lines.append(_level(at, "grid"))
             lines.append(text_at(100, at - 3, f"{100 * tick:.0f}%", "end", "tick"))
     for place, anchor in ((0.0, "start"), (50.0, "middle"), (100.0, "end")):
         lines.append(text_at(place, _HISTOGRAM - 6, number(place / 100), anchor, "tick"))

@@ -167,27 +167,32 @@ def warnings_link(notes: Sequence[Note]) -> dict[str, str]:
 
 def section(title: str, *content: str, name: str = "", css: str = "") -> Markup:
     """Section with a heading."""
-    return element("section", Markup("<h2>{}</h2>").format(title), *content, name=name, css=css)
+    return element("section", _line("h2", title), *content, name=name, css=css)
 
 
 def element(kind: str, *content: str, name: str = "", css: str = "") -> Markup:
     """Element of HTML with an id and a class; empty content is left out."""
-    attributes = "".join(
-        Markup(' {}="{}"').format(key, text)
-        for key, text in (("id", name), ("class", css))
-        if text
-    )
-    inside = Markup("\n").join(block for block in content if block)
+    inside = Markup("\n").join(filter(None, content))
+    attributes = _attribute("id", name) + _class(css)
     return Markup(f"<{kind}{attributes}>\n{{}}\n</{kind}>").format(inside)
 
 
 def paragraph(text: str, css: str = "", name: str = "") -> Markup:
     """Paragraph; nothing for an empty text."""
-    if not text:
-        return Markup("")
-    identity = Markup(' id="{}"').format(name) if name else Markup("")
-    style = Markup(' class="{}"').format(css) if css else Markup("")
-    return Markup("<p{}{}>{}</p>").format(style, identity, text)
+    return _line("p", text, _class(css) + _attribute("id", name))
+
+
+def _line(kind: str, text: str, attributes: str = "") -> Markup:
+    """Element with a text; nothing for an empty text."""
+    return Markup(f"<{kind}{attributes}>{{}}</{kind}>").format(text) if text else Markup("")
+
+
+def _attribute(key: str, value: str) -> Markup:
+    return Markup(' {}="{}"').format(key, value) if value else Markup("")
+
+
+def _class(css: str) -> Markup:
+    return _attribute("class", css)
 
 
 def note(text: str, css: str = "", name: str = "") -> Markup:
@@ -197,7 +202,7 @@ def note(text: str, css: str = "", name: str = "") -> Markup:
 
 def bullets(sentences: Sequence[str]) -> Markup:
     """List of sentences."""
-    return element("ul", *(Markup("<li>{}</li>").format(sentence) for sentence in sentences))
+    return element("ul", *(_line("li", sentence) for sentence in sentences))
 
 
 def advice(sentences: Sequence[str]) -> Markup:
@@ -207,7 +212,7 @@ def advice(sentences: Sequence[str]) -> Markup:
 
 def folded(summary: str, *content: str) -> Markup:
     """Content that opens on a click."""
-    return element("details", Markup("<summary>{}</summary>").format(summary), *content)
+    return element("details", _line("summary", summary), *content)
 
 
 def legend(*marks: tuple[str, str]) -> Markup:
@@ -243,8 +248,9 @@ def estimate_legend(
 def figure(chart: str, caption: str = "", *, scrolls: bool = False) -> Markup:
     """Chart with a caption."""
     inside = Markup('<div class="scroll" tabindex="0">{}</div>').format(chart)
-    above = Markup("<figcaption>{}</figcaption>").format(caption) if caption else Markup("")
-    return Markup("<figure>{}{}</figure>").format(above, inside if scrolls else chart)
+    return Markup("<figure>{}{}</figure>").format(
+        _line("figcaption", caption), inside if scrolls else chart
+    )
 
 
 def panels(
@@ -303,19 +309,14 @@ def flag(is_broken: bool) -> Markup:
     return Markup('<span aria-hidden="true">▲</span> no') if is_broken else Markup("")
 
 
-def _class(css: str) -> Markup:
-    return Markup(' class="{}"').format(css) if css else Markup("")
-
-
 def facts(caption: str, values: Mapping[str, Any]) -> Markup:
     """Table of names and values."""
     rows = [
         Markup('<tr><th scope="row">{}</th><td>{}</td></tr>').format(name, value)
         for name, value in values.items()
     ]
-    above = Markup("<caption>{}</caption>").format(caption) if caption else Markup("")
     return Markup('<table class="facts">{}<tbody>\n{}\n</tbody></table>').format(
-        above, Markup("\n").join(rows)
+        _line("caption", caption), Markup("\n").join(rows)
     )
 
 
@@ -327,9 +328,7 @@ def pair(*content: str, css: str = "pair") -> Markup:
 def notes_list(notes: Sequence[Note]) -> Markup:
     """List of notes, the first dozen of them."""
     lines = [
-        Markup("<li>{}{}</li>").format(
-            Markup("<strong>{}</strong> ").format(item.about) if item.about else "", item.text
-        )
+        _line("li", _line("strong", item.about) + Markup(" " * bool(item.about)) + item.text)
         for item in notes[:_MOST_NOTES]
     ]
     hidden = len(notes) - _MOST_NOTES

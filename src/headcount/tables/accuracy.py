@@ -48,7 +48,7 @@ from headcount.report.page import (
     warnings_link,
     warnings_section,
 )
-from headcount.tables.analysis import Result
+from headcount.tables.analysis import Result, clear_groups
 from headcount.tables.backtests import find_groups, no_groups, without_history
 from headcount.tables.pages import (
     ADVICE,
@@ -82,11 +82,13 @@ from headcount.tables.words import MARK, plain, printed_groups, range_of_groups,
 class AccuracyAnalysis(Result):
     """Accuracy of a model on a table and its groups; prints as a table.
 
-    The first of ``estimates``, with the name None, is that of all items. ``truths`` are the
-    realised values by group, if they are known, and ``before`` is that of the reference.
+    The first of ``estimates``, with the name None, is that of all items. ``broken`` are the
+    names of those that are not to be relied on, ``truths`` the realised values by group, if
+    they are known, and ``before`` is that of the reference.
     """
 
     estimates: Estimates[AccuracyEstimate]
+    broken: frozenset[Hashable]
     truths: Mapping[Hashable, float]
     notes: tuple[str, ...]
     ordered: bool = False
@@ -104,8 +106,8 @@ class AccuracyAnalysis(Result):
 
     @property
     def broken_groups(self) -> list[Hashable]:
-        """Groups that do not look like mixtures of the reference classes."""
-        return [name for name, estimate in self.groups.items() if is_broken(estimate)]
+        """Groups that are not to be relied on."""
+        return [name for name in self.groups if name in self.broken]
 
     @property
     def info(self) -> Any:
@@ -115,7 +117,7 @@ class AccuracyAnalysis(Result):
     @property
     def is_reliable(self) -> bool:
         """False if the estimate of all items or of a group is not to be relied on."""
-        return not is_broken(self.overall) and not self.broken_groups
+        return not self.broken
 
     @property
     def history(self) -> str:
@@ -125,7 +127,7 @@ class AccuracyAnalysis(Result):
         if self.overall.history:
             return self.overall.history
         leans, alone = "", self.overall.under_shift
-        if self.overall.value != alone.value and not is_broken(self.overall):
+        if self.overall.value != alone.value and None not in self.broken:
             leans = (
                 f" The scores hardly tell the classes apart, so the {self.overall.metric} "
                 f"relies on the confidence of the classifier more than on {alone.method}, by "
@@ -140,7 +142,7 @@ class AccuracyAnalysis(Result):
     def sentences(self) -> tuple[str, ...]:
         """Doubts about the estimate, and the range of the groups that can be relied on."""
         sentences, broken, metric = [], self.broken_groups, self.overall.metric
-        if is_broken(self.overall):
+        if None in self.broken:
             sentences.append(
                 f"We cannot say what the {metric} is: the new items do not look like the "
                 f"labelled ones, whatever the mix ({chance(p_value_of(self.overall))})."
@@ -151,15 +153,16 @@ class AccuracyAnalysis(Result):
             range_of_groups(
                 f"the {metric}",
                 {str(name): groups[name].value for name in groups if name not in broken},
-                len(groups),
+                {str(name): estimate.n_items for name, estimate in groups.items()},
                 "{:.3f}".format,
             )
         )
         if broken:
+            is_doubtful = any(not _is_broken(groups[name]) for name in broken)
             sentences.append(
                 f"{len(broken)} of the groups {'does' if len(broken) == 1 else 'do'} not look "
-                f"like the labelled items, whatever the mix: do not rely on "
-                f"{first_of(broken, 3)}."
+                f"like the labelled items{', or may not' * is_doubtful}, whatever the mix: do "
+                f"not rely on {first_of(broken, 3)}."
             )
         return tuple(filter(None, sentences))
 
@@ -167,7 +170,7 @@ class AccuracyAnalysis(Result):
         """Plain values for JSON: those of all items, and a list of ``groups``."""
         rows = []
         for name, estimate in self.estimates.items():
-            facts = {"reliable": not is_broken(estimate), "true": self.truths.get(name)}
+            facts = {"reliable": name not in self.broken, "true": self.truths.get(name)}
             rows.append({"group": _label(name), **estimate.to_dict(), **facts})
         facts_of_all = {
             "before": self.before,
@@ -193,7 +196,7 @@ class AccuracyAnalysis(Result):
             yield (
                 plain(name), estimate.method, estimate.metric, estimate.value,
                 estimate.raw, low, high, estimate.level, estimate.n_items, p_value,
-                not is_broken(estimate), " ".join(estimate.warnings) or None,
+                name not in self.broken, " ".join(estimate.warnings) or None,
                 self.truths.get(name),
             )  # fmt: skip
 
@@ -208,7 +211,7 @@ class AccuracyAnalysis(Result):
             cells = [_label(name), *(f"{value:.3f}" for value in values)]
             cells.append(f"{estimate.n_items:,}")
             cells += [f"{self.truths[name]:.3f}"] if self.truths else []
-            rows.append([*cells, MARK * is_broken(estimate)])
+            rows.append([*cells, MARK * (name in self.broken)])
         head += ["true"] * bool(self.truths)
         return Table.of([*head, ""], rows, [False, *(True for _ in head[1:]), False])
 
@@ -243,7 +246,7 @@ class AccuracyAnalysis(Result):
         return html_result(title, [self.to_table()], notes)
 
 
-def is_broken(estimate: AccuracyEstimate) -> bool:
+def _is_broken(estimate: AccuracyEstimate) -> bool:
     """True if nothing shows that an estimate holds.
 
     The items do not look like a mixture of the reference classes, and no labelled groups show
@@ -251,6 +254,29 @@ def is_broken(estimate: AccuracyEstimate) -> bool:
     """
     p_value = p_value_of(estimate)
     return estimate.basis != "history" and p_value is not None and p_value < BROKEN_LEVEL
+
+
+def _broken(
+    estimates: Estimates[AccuracyEstimate],
+    predictor: Predictor,
+    pool: Scored | Verdicts,
+    groups: Groups,
+    random_state: int,
+) -> frozenset[Hashable]:
+    """Names of estimates that are not to be relied on: of all items, and of groups."""
+    broken = {name for name, estimate in estimates.items() if _is_broken(estimate)}
+    overall, *names = estimates
+    if overall not in broken or not names:
+        return frozenset(broken)
+
+    def p_value(places: list[int]) -> float | None:
+        samples, metric = groups.united(places).samples, estimates[overall].metric
+        united = predictor.estimate_many(pool, samples, metric, random_state=random_state)
+        return p_value_of(united[0])
+
+    clear = clear_groups([p_value_of(estimates[name]) for name in names], p_value)
+    doubtful = {name for place, name in enumerate(names, 1) if place not in clear}
+    return frozenset(broken | doubtful)
 
 
 def _both_readings(estimate: AccuracyEstimate) -> str:
@@ -340,8 +366,9 @@ def analyse_accuracy(
     )  # fmt: skip
     before = realised(metric, reference_items, codes, classes)
     by_group = Estimates(dict(zip(groups.names, estimates, strict=True)))
+    broken = _broken(by_group, predictor, pool, groups, random_state)
     return AccuracyAnalysis(
-        by_group, truths, tuple(filter(None, notes)), groups.ordered, before
+        by_group, broken, truths, tuple(filter(None, notes)), groups.ordered, before
     )
 
 
@@ -417,19 +444,15 @@ def _learn_history(
 
 def _predictor(method: str, metric: str, random_state: int) -> Predictor:
     by_name = {
-        name.lower(): predictor
-        for name, predictor in predictors().items()
-        if predictor.info.input != "features"
+        name.lower(): kind
+        for name, kind in predictors().items()
+        if kind.info.input != "features"
     }
     if method.lower() not in by_name:
-        names = ", ".join(
-            sorted(predictor_class.__name__ for predictor_class in by_name.values())
-        )
-        meant = did_you_mean(
-            method, [predictor_class.__name__ for predictor_class in by_name.values()]
-        )
+        names = sorted(kind.__name__ for kind in by_name.values())
         raise HeadcountError(
-            f"`method` is {method!r}: {meant}With scores alone it must be one of {names}."
+            f"`method` is {method!r}: {did_you_mean(method, names)}With scores alone it must "
+            f"be one of {', '.join(names)}."
         )
     if metric not in METRIC_NAMES:
         raise HeadcountError(
@@ -455,15 +478,14 @@ def _outputs(
     table: TableFile, columns: ScoreColumns | None, prediction: str | None, classes: Array
 ) -> Scored | Verdicts:
     """Posteriors and predicted classes of a table, or its decisions alone."""
-    predictions = _predictions(table, prediction, classes)
+    predictions = None if prediction is None else _predictions(table, prediction, classes)
     if columns is None:
+        assert predictions is not None
         return Verdicts(predictions, classes)
     return Scored(columns.read(table), classes, predictions)
 
 
-def _predictions(table: TableFile, prediction: str | None, classes: Array) -> Array | None:
-    if prediction is None:
-        return None
+def _predictions(table: TableFile, prediction: str, classes: Array) -> Array:
     codes, strange = match_labels(table.read([prediction])[prediction], classes)
     if (codes < 0).any():
         what = "lacks some predictions" if strange is None else f"has {strange!r}, no class"
@@ -490,7 +512,9 @@ def accuracy_page(analysis: AccuracyAnalysis) -> Page:
         ((name, item.warnings) for name, item in analysis.estimates.items()),
         len(analysis.estimates),
     )
-    tests = [(p_value_of(item), is_broken(item)) for item in analysis.estimates.values()]
+    tests = [
+        (p_value_of(item), name in analysis.broken) for name, item in analysis.estimates.items()
+    ]
     links = {"advice": "What to do"} if doubtful else {}
     frame = analysis.to_frame()
     return Page(
@@ -557,7 +581,7 @@ def _accuracy_rows(analysis: AccuracyAnalysis) -> list[Row]:
             Row(
                 words(name), estimate.value, low, high, estimate.n_items,
                 truth=None if truth is None or math.isnan(truth) else truth,
-                is_broken=is_broken(estimate),
+                is_broken=name in analysis.broken,
                 text="{:.3f}".format,
             )
         )  # fmt: skip
@@ -565,7 +589,7 @@ def _accuracy_rows(analysis: AccuracyAnalysis) -> list[Row]:
 
 
 def _accuracy_status(analysis: AccuracyAnalysis) -> str:
-    if is_broken(analysis.overall):
+    if None in analysis.broken:
         return "broken"
     is_tested = p_value_of(analysis.overall) is not None
     return "fits" if is_tested and analysis.is_reliable else "unsure"
@@ -582,7 +606,7 @@ def _accuracy_sentences(analysis: AccuracyAnalysis) -> list[str]:
     if analysis.before is not None and not math.isnan(analysis.before):
         text += f"; on the labelled ones it is {analysis.before:.3f}"
     text += "."
-    if is_broken(estimate):
+    if None in analysis.broken:
         doubt, *more = analysis.sentences
         if estimate.basis == "prior shift":
             text = f"If only the mix had changed: {text}"
@@ -652,8 +676,9 @@ def _accuracy_groups_section(
 
 
 def _accuracy_likeness_section(analysis: AccuracyAnalysis, status: str) -> Markup:
-    p_value, n_broken = p_value_of(analysis.overall), len(analysis.broken_groups)
-    n_tested = sum(p_value_of(estimate) is not None for estimate in analysis.groups.values())
+    p_value, groups = p_value_of(analysis.overall), analysis.groups.values()
+    n_tested = sum(p_value_of(estimate) is not None for estimate in groups)
+    n_broken = sum(map(_is_broken, groups))
     if p_value is None:
         result = Markup("This was not tested.")
     elif status == "broken":

@@ -465,12 +465,7 @@ def backtest(
         "Method for prior shift": model.quantifier.fitted_.method,
     }
     return TableBacktest(
-        classes=result.classes,
-        truth=result.truth,
-        estimates=result.estimates,
-        history=result.history,
-        ordered=result.ordered,
-        noun=result.noun,
+        **vars(result),
         title=title or f"{target} in {table.name}: backtest",
         notes=(*table.notes, *items.notes),
         facts=described,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from headcount._support.arrays import Ints
 from headcount._support.parameters import check_count
 from headcount.estimates.changes import Changes, find_changes
 from headcount.tables.columns import without_marks
-from headcount.tables.preparation import Tally, prepare
+from headcount.tables.preparation import Preparation, Tally, prepare
 from headcount.tables.readers import TableFile
 from headcount.tables.roles import LabelledItems, Options, read_labelled
 
@@ -100,7 +100,13 @@ def what_changed(
     table, source = options.table(new, "new"), options.table(train, "train")
     source.require(leave_out, "which `leave_out` names")
     labelled = read_labelled(source, target, random_state=random_state)
-    changes = changes_of(table, labelled, leave_out, options, shares)
+    preparation = prepare(
+        labelled.table.read(),
+        leave_out=dict.fromkeys(leave_out, "left out by the caller"),
+        name=repr(source.name),
+        dates=date_order,
+    )
+    changes = changes_of(table, labelled, preparation, leave_out, options, shares)
     notes = (*table.notes, *source.notes, *labelled.notes, *changes.notes)
     return replace(changes, notes=notes)
 
@@ -108,23 +114,20 @@ def what_changed(
 def changes_of(
     table: TableFile,
     labelled: LabelledItems,
-    leave_out: Iterable[str],
+    preparation: Preparation,
+    leave_out: Collection[str],
     options: Options,
     shares: ArrayLike | None = None,
 ) -> Changes:
-    """Changes between labelled rows and a table, at the level of the options."""
+    """Changes between prepared labelled rows and a table, at the level of the options."""
     random_state, date_order = options.random_state, options.date_order
     frame = labelled.table.read()
-    reasons = dict.fromkeys(leave_out, "left out by the caller")
-    preparation = prepare(
-        frame, leave_out=reasons, name=repr(labelled.table.name), dates=date_order
-    )
     kinds = {column.name: column.kind for column in preparation.columns}
     # A column with one value does not become a feature, but it may change.
     constant = [
         name
         for name, kind in kinds.items()
-        if kind == "dropped" and name not in reasons and frame[name].n_unique() == 1
+        if kind == "dropped" and name not in leave_out and frame[name].n_unique() == 1
         and name in table.columns
     ]  # fmt: skip
     table.require(preparation.used, "which the training table has")

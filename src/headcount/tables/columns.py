@@ -39,6 +39,9 @@ _CLEAR = (
 _MONTHS = (
     "%b %Y", "%B %Y", "%b-%y", "%b-%Y", "%b %y", "%B-%y", "%B-%Y", "%B %y",
 )  # fmt: skip
+# Numbers, and those of them that may be dates or count seconds: 3.2024, 202403, 20240304 ...
+_NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
+_DATE_AS_NUMBER = r"^(0?[1-9]|1[0-2])\.[1-9]\d{3}$|^\d{6,8}$|^\d{10}(\d{3})?(\.\d+)?$"
 _NAMED_MONTH = r"^\s*\p{L}{3,9}[- ]'?(\d{2}|\d{4})\s*$"
 _QUARTER, _IN_QUARTERS = r"^(\d{4})[-\s]?[Qq]([1-4])$", "quarters"
 _QUARTER_FIRST = r"^[Qq]([1-4])[-/\s]?(\d{4})$"
@@ -114,8 +117,10 @@ def _form_of_texts(texts: pl.Series, order: str | None, wanted: bool) -> DateFor
         if head.str.contains(pattern).all():
             form = _fitting(texts, forms)
             return None if form is None else DateForm(form)
-    # Most columns of texts are excluded at once: dates have at least four digits.
-    if 2 * int((head.str.count_matches(r"\d") < 4).sum()) > len(head):
+    # Most columns are excluded at once: dates have four digits and are seldom plain numbers.
+    few_digits = head.str.count_matches(r"\d") < 4
+    number = head.str.contains(_NUMBER) & ~head.str.contains(_DATE_AS_NUMBER)
+    if 2 * int((few_digits | number).sum()) > len(head):
         return None
     form = _fitting(texts, _CLEAR)
     if form is not None and (form != "%Y%m%d" or _are_years(texts)):
@@ -273,6 +278,9 @@ def read_numbers(values: pl.Series, form: str = "") -> pl.Series:
 
 
 def _plain(texts: pl.Series) -> pl.Series:
+    """Texts without signs of currencies, per cent and others that numbers are written with."""
+    if texts.str.contains(r"^[-+\d.,]*$").all():
+        return texts
     one = texts.set(texts.str.contains(_APART).fill_null(False), None)
     stripped = one.str.replace_all(_DECORATION, "")
     return stripped.str.replace(r"^\((.*)\)$", "-$1").str.replace("\u2212", "-")
@@ -336,9 +344,13 @@ class Column:
 
     def read(self, values: pl.Series) -> tuple[pl.Series, pl.Series]:
         """Convert values of any table to this kind."""
-        # A sum is finite only if all numbers are.
-        if self.kind == "number" and values.dtype == pl.Float64 and isfinite(values.sum()):
-            return values, pl.Series([False]).new_from_index(0, len(values))
+        if self.kind == "number" and self.form != ",":
+            is_text = values.dtype == pl.String
+            numbers = values.cast(pl.Float64, strict=False) if is_text else values
+            is_read = numbers.null_count() == values.null_count()
+            # A sum is finite only if all numbers are.
+            if is_read and numbers.dtype == pl.Float64 and isfinite(numbers.sum()):
+                return numbers, pl.Series([False]).new_from_index(0, len(values))
         texts = without_marks(values)
         try:
             converted = self._cast(texts)
@@ -368,13 +380,11 @@ class Column:
 
     def of_table(self, values: pl.Series, dates: str | None = None) -> Column:
         """Column with the format that the values of another table have."""
-        if values.dtype != pl.String and not values.dtype.is_numeric():
+        if self.kind == "number" and values.dtype == pl.String:
+            return replace(self, form=find_number_form(values, self.form or "."))
+        if self.kind != "date" or (values.dtype != pl.String and not values.dtype.is_numeric()):
             return self
         texts = without_marks(values)
-        if self.kind == "number" and texts.dtype == pl.String:
-            return replace(self, form=find_number_form(texts, self.form or "."))
-        if self.kind != "date":
-            return self
         date_form = find_date_form(texts, order=dates, wanted=True)
         if date_form is None:
             return self
@@ -405,16 +415,8 @@ def infer_column(
     parsed, form, order, note = _known_values(texts, dates)
     if order == "undecided":
         why = "its dates may have the day first or the month first: `dates` can name the order"
-        return Column(
-            values.name,
-            "dropped",
-            why,
-            *counts,
-            form,
-            (),
-            order,
-            f"{values.name} is left out: {why}.",
-        )
+        left_out = f"{values.name} is left out: {why}."
+        return Column(values.name, "dropped", why, *counts, form, (), order, left_out)
     kind, why = _kind(parsed)
     categories: tuple[str, ...] = ()
     if kind == "category" and parsed.n_unique() <= _MOST_KNOWN:
@@ -432,19 +434,15 @@ def _known_values(texts: pl.Series, dates: str | None) -> tuple[pl.Series, str, 
     name = texts.name
     if texts.dtype.is_integer() or texts.dtype == pl.String:
         date_form = None
-        if texts.dtype != pl.String or _plain_number(texts) is None or _may_be_dates(texts):
+        if texts.dtype != pl.String or plain_number(texts) is None or _may_be_dates(texts):
             date_form = find_date_form(texts, order=dates)
         if date_form is not None:
             times = read_dates(texts, date_form.form)
             note = _unreadable_note(name, texts, times, "dates")
-            if date_form.order in ORDERS:
-                note += (
-                    f" The dates of {name} were read {date_form.order}."
-                    if dates is None
-                    else ""
-                )
+            if date_form.order in ORDERS and dates is None:
+                note += f" The dates of {name} were read {date_form.order}."
             return times, date_form.form, date_form.order, note.strip()
-    parsed = parse_texts(texts)
+    parsed = _parsed(texts)
     if parsed.dtype != pl.String or parsed.null_count() == len(parsed):
         return parsed, "", "", ""
     form = find_number_form(parsed)
@@ -477,7 +475,7 @@ def _unreadable_note(name: str, texts: pl.Series, converted: pl.Series, what: st
     )
 
 
-def _plain_number(texts: pl.Series) -> pl.Series | None:
+def plain_number(texts: pl.Series) -> pl.Series | None:
     """Texts as numbers; None if some are none."""
     for dtype in (pl.Int64, pl.Float64):
         numbers = texts.cast(dtype, strict=False)
@@ -487,11 +485,14 @@ def _plain_number(texts: pl.Series) -> pl.Series | None:
 
 
 def parse_texts(values: pl.Series) -> pl.Series:
-    """Convert texts that are all numbers or booleans; return others unchanged."""
-    values = without_marks(values)
+    """Convert texts that are all numbers or booleans; return others without marks."""
+    return _parsed(without_marks(values))
+
+
+def _parsed(values: pl.Series) -> pl.Series:
     if values.dtype != pl.String or values.null_count() == len(values):
         return values
-    numbers = _plain_number(values)
+    numbers = plain_number(values)
     if numbers is not None:
         return numbers
     flags = _as_flags(values)

@@ -39,22 +39,24 @@ from headcount.quantifiers.base import Quantifier
 from headcount.report.page import now
 from headcount.samples.samples import Samples
 from headcount.scores.scorer import ItemScorer, ScoredPool
-from headcount.tables.analysis import Analysis, ScoreHistogram, Slice
+from headcount.tables.analysis import Analysis, ScoreHistogram, Slice, clear_groups
 from headcount.tables.columns import ORDERS, find_date_form, without_marks
 from headcount.tables.models import ScoreModel, TableModel
 from headcount.tables.preparation import Tally
 from headcount.tables.readers import TableFile
-from headcount.tables.roles import MISSING, Groups, Options, group_names, order_names
+from headcount.tables.roles import (
+    MISSING,
+    Groups,
+    Options,
+    group_names,
+    order_names,
+)
 from headcount.tables.words import method_facts, plain
 
 # Bins of the posteriors of a class.
 _BINS = 20
 # Groups that a warning names.
 _NAMED = 5
-# p-values of groups that may be relied on although all items together are unlike: of each, and
-# of all of them. In simulations, 0 to 13% of the groups that are unlike have no mark then (0 to
-# 44% if each is tested at 0.01), and a third of those that are not have one.
-_CLEAR_ALONE, _CLEAR_TOGETHER = 0.1, 0.2
 # Part of the items by which groups and all items may differ without a note.
 _LEAST_DIFFERENCE = 0.02
 
@@ -196,12 +198,9 @@ class TableItems:
         counted = _shares(self._classified[1], groups.samples, len(classes))
         truths = _shares(codes, groups.samples, len(classes))
         slices = make_slices(groups.names, estimates, level, counted, truths)
-        arrays = list(groups.samples)
 
         def p_value(places: list[int]) -> float | None:
-            items = np.concatenate([arrays[place] for place in places])
-            samples = Samples.from_arrays([items], n_pool=groups.samples.n_pool)
-            united = replace(self, groups=Groups((None,), samples, False))
+            united = replace(self, groups=groups.united(places))
             estimates, _ = caught_warnings(lambda: united._estimates([0], random_state))
             return p_value_of(estimates[0])
 
@@ -372,23 +371,11 @@ def make_slices(
 def _with_doubts(
     slices: list[Slice], p_value: Callable[[list[int]], float | None]
 ) -> list[Slice]:
-    """Slices with doubts about groups of items that look unlike the training items together.
-
-    Small groups seldom show by themselves that they are unlike. If all items together are, only
-    groups without any evidence against them are relied on, and only if there is none against
-    them together either. `p_value` tests the items of several groups, by their places.
-    """
+    """Slices with doubts about groups of items that look unlike the training items together."""
     overall, *groups = slices
     if not groups or not overall.is_broken:
         return slices
-    clear = [
-        place
-        for place, item in enumerate(groups, 1)
-        if item.p_value is not None and item.p_value >= _CLEAR_ALONE
-    ]
-    together = p_value(clear) if clear else None
-    if together is None or together < _CLEAR_TOGETHER:
-        clear = []
+    clear = clear_groups([item.p_value for item in groups], p_value)
     doubt = "all items together do not look like the labelled ones"
     return [
         item if place in (0, *clear) else replace(item, doubt=doubt)

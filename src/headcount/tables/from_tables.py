@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from headcount._support.files import input_files
+from headcount._support.files import each_once, input_files
 from headcount._support.parameters import check_choice, check_fraction
 from headcount._support.text import first_of
-from headcount.errors import HeadcountError
+from headcount.errors import HeadcountError, warn
 from headcount.estimates.changes import NothingVariesError
 from headcount.estimates.labels.plan import LabelPlan
 from headcount.estimates.statistics.statistics import Statistics
@@ -33,7 +33,7 @@ from headcount.tables.from_items import (
 )
 from headcount.tables.model_files import load_model
 from headcount.tables.models import ScoreModel, TableModel, fit_score_model, fit_table_model
-from headcount.tables.preparation import Tally
+from headcount.tables.preparation import Preparation, Tally
 from headcount.tables.readers import TableFile, batch_rows
 from headcount.tables.roles import (
     MISSING,
@@ -208,7 +208,7 @@ def analyse(
     table = options.table(new, "new")
     notes: tuple[str, ...] = table.notes
     if train is scores is model is None:
-        train, table, note = _split(table, target)
+        train, table, note = split_by_label(table, target)
         notes += (note,)
     options = options.of_table(table)
     training = None
@@ -249,8 +249,10 @@ def analyse(
     analysis = _apply(fitted, table, labels, notes, options)
     if training is not None:
         analysis = _with_labelled_shares(analysis, training, options)
-        if scores is None:
-            analysis = _with_changes(analysis, table, training, reasons, options)
+        if isinstance(fitted, TableModel):
+            analysis = _with_changes(
+                analysis, table, training, fitted.preparation, reasons, options
+            )
     return analysis
 
 
@@ -268,8 +270,8 @@ def _with_labelled_shares(
     analysis: Analysis, training: LabelledItems, options: Options
 ) -> Analysis:
     """The analysis with the shares of the labelled items of each group, if it has any."""
-    groups = find_groups(training, options)
-    if groups is None or not groups.as_new or not analysis.groups:
+    groups = find_groups(training, options) if analysis.groups else None
+    if groups is None or not groups.as_new:
         return analysis
     codes = np.searchsorted(np.asarray(analysis.classes), training.labels)
     K, shares = len(analysis.classes), {}
@@ -287,12 +289,14 @@ def _with_changes(
     analysis: Analysis,
     table: TableFile,
     training: LabelledItems,
-    leave_out: Iterable[str],
+    preparation: Preparation,
+    leave_out: Collection[str],
     options: Options,
 ) -> Analysis:
     """The analysis with columns that changed, and doubts where one is hardly the same."""
     try:
-        changes = changes_of(table, training, leave_out, replace(options, level=_BLAME_LEVEL))
+        options = replace(options, level=_BLAME_LEVEL)
+        changes = changes_of(table, training, preparation, leave_out, options)
     except NothingVariesError:  # texts without words that are frequent enough
         return analysis
     sizes = {row.column: row.size for row in changes.columns if row.is_changed}
@@ -312,16 +316,6 @@ def _with_changes(
         overall=replace(analysis.overall, doubt=doubt),
         groups=tuple(replace(item, doubt=item.doubt or doubt) for item in analysis.groups),
     )
-
-
-def _split(table: TableFile, target: str | None) -> tuple[TableFile, TableFile, str]:
-    """Labelled and other rows of one table, and a note."""
-    if target is None or target not in table.columns:
-        raise HeadcountError(
-            "One of `train`, `scores` and `model` is needed, none is, and "
-            f"{table.name!r} has no column {target!r} with labels of some rows."
-        )
-    return split_by_label(table, target)
 
 
 def _check_tag_options(scores: Any, labelled: Any, random_labels: bool) -> None:
@@ -564,7 +558,11 @@ def analyse_files(
 
 
 def _statistics_files(files: Sequence[str | os.PathLike[str]]) -> list[Path]:
-    return [path for pattern in files for path in input_files(pattern, (STATISTICS_ENDING,))]
+    named = (path for pattern in files for path in input_files(pattern, (STATISTICS_ENDING,)))
+    paths, note = each_once(named)
+    if note:
+        warn(note)
+    return paths
 
 
 def _merged(paths: Sequence[Path], start: Statistics | None) -> Statistics:
@@ -628,6 +626,7 @@ def plan_labels(
     level: float = 0.95,
     random_state: int = 0,
     separator: str | None = None,
+    date_order: str | None = None,
 ) -> tuple[LabelPlan, pl.DataFrame]:
     """Choose rows of a table to label, at random, so that few labels buy much precision.
 
@@ -654,7 +653,9 @@ def plan_labels(
     random_state : int, default=0
         Random seed.
     separator : str, default=None
-        Separator of columns in CSV files; a comma by default.
+        Separator of columns in CSV files; found from the file by default.
+    date_order : {"day-first", "month-first"}, default=None
+        Order of day and month in dates such as 03/04/2024; found from the columns by default.
 
     Returns
     -------
@@ -679,7 +680,9 @@ def plan_labels(
     >>> rows.columns
     ['row', 'size', 'stratum', 'weight', 'label', 'pool']
     """
-    options = Options(by=by, date_column=date_column, separator=separator, level=level)
+    options = Options(
+        by=by, date_column=date_column, date_order=date_order, separator=separator, level=level
+    )
     table = options.table(new, "new")
     options = options.of_table(table)
     fitted = checked_model(model, options.column, ())
@@ -689,7 +692,7 @@ def plan_labels(
         groups = np.empty(by_group.samples.n_pool, np.int64)
         for number, rows in enumerate(list(by_group.samples)[1:]):
             groups[rows] = number
-    items, _ = fitted.items(table)
+    items, _ = fitted.items(table, date_order)
     plan = fitted.quantifier.plan_labels(
         items,
         precision=precision,
@@ -702,7 +705,7 @@ def plan_labels(
     frame = plan.to_frame()
     items = table.read(columns)[plan.rows.tolist()] if columns else frame.select([])
     items = items.rename({name: f"{name} of NEW" for name in columns if name in frame.columns})
-    return plan, _beside([frame.select("row"), items, frame.drop("row")])
+    return plan, pl.concat([frame.select("row"), items, frame.drop("row")], how="horizontal")
 
 
 def _named_class(positive: Any, model: TableModel | ScoreModel) -> Any:
@@ -717,10 +720,6 @@ def _named_class(positive: Any, model: TableModel | ScoreModel) -> Any:
             f"{first_of(map(repr, classes.tolist()), 10)}."
         )
     return classes.tolist()[int(codes[0])]
-
-
-def _beside(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    return pl.DataFrame([column for frame in frames for column in frame.iter_columns()])
 
 
 def _shown_columns(

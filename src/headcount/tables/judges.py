@@ -21,6 +21,7 @@ from headcount.estimates.labels.judge_rates import correct_verdicts
 from headcount.estimates.labels.judge_result import JudgeResult
 from headcount.metrics.agreement import Bias, judge_bias
 from headcount.report.page import Page, Reported, now
+from headcount.tables.columns import plain_number
 from headcount.tables.eval_logs import read_eval_log
 from headcount.tables.judge_page import judge_page
 from headcount.tables.readers import TableFile, frame_table
@@ -501,10 +502,8 @@ def _values(column: pl.Series) -> list[Any]:
         integers = raw.cast(pl.Int64, strict=False)
         return (integers if (integers == raw).all() else raw).to_list()
     if raw.dtype == pl.String and raw.null_count() < len(raw):
-        for dtype in (pl.Int64, pl.Float64):
-            numbers = raw.cast(dtype, strict=False)
-            if numbers.null_count() == raw.null_count():
-                return numbers.to_list()
+        numbers = plain_number(raw)
+        raw = raw if numbers is None else numbers
     return raw.to_list()
 
 

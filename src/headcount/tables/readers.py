@@ -12,10 +12,11 @@ import sys
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from headcount._support.files import (
     TABLE_ENDINGS,
     check_writable,
     did_you_mean,
+    each_once,
     input_files,
     sheet_of,
     write_bytes,
@@ -100,18 +102,12 @@ def find_separator(text: str, default: str = ",") -> str:
     merits = {}
     for sign in dict.fromkeys((default, *_SEPARATOR_SIGNS)):
         try:
-            rows = [
-                row for row in csv.reader(io.StringIO("\n".join(lines)), delimiter=sign) if row
-            ]
+            widths = [len(row) for row in csv.reader(lines, delimiter=sign) if row]
         except csv.Error:
             continue
-        widths = [len(row) for row in rows]
         if widths and widths[0] > 1:
             # Lines as long as the header, then the number of columns.
-            merits[sign] = (
-                sum(width == widths[0] for width in widths) / len(widths),
-                widths[0],
-            )
+            merits[sign] = widths.count(widths[0]) / len(widths), widths[0]
     if default in merits and merits[default][0] == 1:
         return default
     return max(merits, key=merits.__getitem__, default=default)
@@ -119,29 +115,21 @@ def find_separator(text: str, default: str = ",") -> str:
 
 def stray_quote(path: Path) -> int | None:
     """Number of the first line with an odd number of quotation marks; None if there is none."""
-    try:
-        with open(path, "rb") as file:
-            for number, line in enumerate(islice(file, 10_000_000), 1):
-                if line.count(b'"') % 2:
-                    return number
-    except OSError:
-        pass
+    with suppress(OSError), open(path, "rb") as file:
+        for number, line in enumerate(islice(file, 10_000_000), 1):
+            if line.count(b'"') % 2:
+                return number
     return None
 
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": ","}
-_TYPED = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "ipc",
-    ".arrow": "ipc",
-    ".ipc": "ipc",
-    ".jsonl": "ndjson",
-    ".ndjson": "ndjson",
-    ".json": "json",
-    ".xlsx": "xlsx",
+_SCANS: dict[str, Callable[[Path], pl.LazyFrame]] = {
+    **dict.fromkeys((".parquet", ".pq"), partial(pl.scan_parquet, glob=False)),
+    **dict.fromkeys((".feather", ".arrow", ".ipc"), pl.scan_ipc),
+    **dict.fromkeys((".jsonl", ".ndjson"), partial(pl.scan_ndjson, infer_schema_length=None)),
+    ".json": lambda path: pl.read_json(path, infer_schema_length=None).lazy(),
 }
-ENDINGS = (*_SEPARATORS, *_TYPED)
+ENDINGS = (*_SEPARATORS, *_SCANS, ".xlsx")
 """Endings of files that can be read."""
 _COMPRESSED = (".gz", ".zst")
 _PACKABLE = (*_SEPARATORS, ".jsonl", ".ndjson")
@@ -209,13 +197,11 @@ class TableFile:
         missing = [name for name in columns if name not in present]
         if missing:
             meant = did_you_mean(missing[0], self.columns)
+            notes = [f" {note}" for note in self.notes if "sheet" in note and not meant]
             raise HeadcountError(
                 f"{self.name!r} lacks the column{'s' * (len(missing) > 1)} {_some(missing)}, "
-                f"{why}: {meant}It has {_some(self.columns)}."
-                if meant
-                else f"{self.name!r} lacks the column{'s' * (len(missing) > 1)} "
-                f"{_some(missing)}, {why}; it has {_some(self.columns)}."
-                + "".join(f" {note}" for note in self.notes if "sheet" in note)
+                f"{why}{f': {meant}It' if meant else '; it'} has {_some(self.columns)}."
+                f"{''.join(notes)}"
             )
 
     def joined(self, columns: Sequence[str], name: str) -> TableFile:
@@ -245,10 +231,12 @@ def batch_rows(n_columns: int) -> int:
 def open_table(path: str | os.PathLike[str], *, separator: str | None = None) -> TableFile:
     r"""Open a table on disk."""
     check_fork()
-    (path,) = _one_file(path)
-    if str(path) == STANDARD_INPUT:
+    files = input_files(path, ENDINGS)
+    if len(files) > 1:
+        raise HeadcountError(f"{os.fspath(path)!r} stands for several files: pass one.")
+    if str(files[0]) == STANDARD_INPUT:
         return _open_standard_input(separator)
-    path, sheet = sheet_of(path)
+    path, sheet = sheet_of(files[0])
     with open(path, "rb") as file:
         if path.is_file() and not file.read(1):
             raise HeadcountError(f"{path.name!r} is empty: pass a table with at least one row.")
@@ -258,7 +246,7 @@ def open_table(path: str | os.PathLike[str], *, separator: str | None = None) ->
     if ending == ".xlsx":
         return _open_sheet(path, sheet)
     with _clear_errors(path.name):
-        lazy = _scan_typed(path, _TYPED[ending])
+        lazy = _SCANS[ending](path)
         columns = tuple(lazy.collect_schema().names())
     return TableFile(path.name, columns, lazy)
 
@@ -267,10 +255,12 @@ def open_tables(
     sources: Sequence[str | os.PathLike[str]], *, separator: str | None = None
 ) -> TableFile:
     """Open files, patterns and folders as one table."""
-    paths = [path for source in sources for path in input_files(source, ENDINGS)]
+    paths, note = each_once(path for source in sources for path in input_files(source, ENDINGS))
     tables = [open_table(path, separator=separator) for path in paths]
     if not tables:
         raise HeadcountError("No table was given: pass at least one file.")
+    if note:
+        tables[0] = replace(tables[0], notes=(*tables[0].notes, note))
     if len(tables) == 1:
         return tables[0]
     first = tables[0]
@@ -283,13 +273,6 @@ def open_tables(
     name = f"{first.name} and {len(tables) - 1} more"
     notes = tuple(dict.fromkeys(note for table in tables for note in table.notes))
     return TableFile(name, first.columns, lazy, notes)
-
-
-def _one_file(source: str | os.PathLike[str]) -> list[Path]:
-    files = input_files(source, ENDINGS)
-    if len(files) > 1:
-        raise HeadcountError(f"{os.fspath(source)!r} stands for several files: pass one.")
-    return files
 
 
 def as_table(source: Any, name: str, separator: str | None = None) -> TableFile:
@@ -333,22 +316,12 @@ def _ending(path: Path) -> str:
     endings = [ending.lower() for ending in path.suffixes]
     packed = endings and endings[-1] in _COMPRESSED
     ending = "".join(endings[-2:-1]) if packed else "".join(endings[-1:])
-    if ending not in (_PACKABLE if packed else (*_SEPARATORS, *_TYPED)):
+    if ending not in (_PACKABLE if packed else ENDINGS):
         raise HeadcountError(
             f"{path.name!r} has an extension that is not supported: use .csv, .tsv, .xlsx, "
             ".json, .jsonl, .parquet, .feather or .arrow, text files also with .gz or .zst."
         )
     return ending
-
-
-def _scan_typed(path: Path, kind: str) -> pl.LazyFrame:
-    if kind == "parquet":
-        return pl.scan_parquet(path, glob=False)
-    if kind == "ipc":
-        return pl.scan_ipc(path)
-    if kind == "json":
-        return pl.read_json(path, infer_schema_length=None).lazy()
-    return pl.scan_ndjson(path, infer_schema_length=None)
 
 
 def _open_standard_input(separator: str | None) -> TableFile:
@@ -578,8 +551,8 @@ def _table_bytes(frame: pl.DataFrame, ending: str) -> bytes:
     elif ending == ".xlsx":
         return _sheet_bytes(frame)
     else:
-        text = csv_text(frame.columns, frame.iter_rows())
-        return (_with_tabs(text) if ending == ".tsv" else text).encode("utf-8", "replace")
+        style = {"delimiter": "\t", "lineterminator": "\n"} if ending == ".tsv" else {}
+        return csv_text(frame.columns, frame.iter_rows(), **style).encode("utf-8", "replace")
     return buffer.getvalue()
 
 
@@ -616,11 +589,4 @@ def _sheet_bytes(frame: pl.DataFrame) -> bytes:
         # A fixed date, so that the same table gives the same file.
         workbook.set_properties({"created": datetime(1980, 1, 1)})
         cells.write_excel(workbook, autofilter=False, column_formats={cs.numeric(): "General"})
-    return buffer.getvalue()
-
-
-def _with_tabs(text: str) -> str:
-    buffer = io.StringIO()
-    rows = csv.reader(io.StringIO(text))
-    csv.writer(buffer, delimiter="\t", lineterminator="\n").writerows(rows)
     return buffer.getvalue()

@@ -106,7 +106,7 @@ def read_labels(
     filled = raw.is_not_null()
     if not filled.any():
         raise HeadcountError(f"{what} has no labels: name another column by `target`.")
-    n_missing = len(raw) - int(filled.sum()) - sum("header" in note for note in notes)
+    n_missing = len(raw) - int(filled.sum()) - len(headers)
     if n_missing > 0:
         notes.append(
             f"{n_missing:,} of {len(raw):,} rows of {table} have no label in {column.name} and "
@@ -184,9 +184,13 @@ def _one_spelling(labels: pl.Series) -> tuple[pl.Series, str]:
     return labels.replace(names), f"{listed} in {labels.name} were taken for one class."
 
 
-def split_by_label(table: TableFile, target: str) -> tuple[TableFile, TableFile, str]:
+def split_by_label(table: TableFile, target: str | None) -> tuple[TableFile, TableFile, str]:
     """Divide a table into rows with a label and rows without."""
-    table.require([target], "which `target` names")
+    if target is None or target not in table.columns:
+        raise HeadcountError(
+            "One of `train`, `scores` and `model` is needed, none is, and "
+            f"{table.name!r} has no column {target!r} with labels of some rows."
+        )
     frame = table.read()
     raw = stripped(frame[target])
     unknown = raw.is_null()
@@ -515,6 +519,8 @@ def find_score_columns(
         of_second = scores.read(table)[:, 1]
         is_reversed = of_second[codes == 0].mean() > of_second[codes == 1].mean()
         return replace(scores, positive=0) if is_reversed else scores
+    for name in columns:
+        _check_no_decisions(table, name, names)
     missing = [name for name in names if name not in columns]
     one = ", or leave one column with those of the positive class" if len(names) == 2 else ""
     raise HeadcountError(
@@ -611,6 +617,12 @@ class Groups:
             n_pool=n_items,
         )
         return cls((None, *names.tolist()), samples, ordered)
+
+    def united(self, places: Sequence[int]) -> Groups:
+        """The items of several groups, by their places, as all items."""
+        arrays = list(self.samples)
+        items = np.concatenate([arrays[place] for place in places])
+        return Groups((None,), Samples.from_arrays([items], n_pool=self.samples.n_pool), False)
 
 
 def group_column(table: TableFile, by: str | None, date_column: str | None) -> str | None:

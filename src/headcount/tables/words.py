@@ -118,6 +118,8 @@ def _listed_columns(names: list[str]) -> str:
 MARK = "do not rely on it"
 """Mark of a row whose number is not to be relied on."""
 _NAMED = 3
+# Items of a group whose value is worth a place in a range.
+_FEWEST_ITEMS = 30
 # Groups that are printed, and how many of more.
 _MOST_PRINTED, _PRINTED = 60, 20
 
@@ -238,34 +240,40 @@ def _groups(analysis: Analysis) -> str:
     return range_of_groups(
         f"the share of {_quoted(analysis.classes[j])}",
         {words(item.name): float(item.estimate.shares[j]) for item in reliable},
-        len(analysis.groups),
+        {words(item.name): item.estimate.n_items for item in analysis.groups},
         percent,
     )
 
 
 def range_of_groups(
-    what: str, values: Mapping[str, float], n_groups: int, written: Callable[[float], str]
+    what: str,
+    values: Mapping[str, float],
+    sizes: Mapping[str, int],
+    written: Callable[[float], str],
 ) -> str:
-    """Least and greatest value of the groups in words; empty for fewer than two.
+    """Least and greatest value of some groups in words; empty for fewer than two.
 
-    Items without a group are left out.
+    Items without a group are left out, and so are groups of a few items, which are chance.
 
-    >>> range_of_groups("the share", {"May": 0.2, "June": 0.5}, 3, percent)
+    >>> sizes = {"May": 90, "June": 70, "July": 80, MISSING: 40, "August": 9}
+    >>> range_of_groups("the share", {"May": 0.2, "June": 0.5, MISSING: 0.9}, sizes, percent)
     'Over 2 other groups the share goes from 20.0% (May) to 50.0% (June).'
-    >>> range_of_groups("it", {"May": 0.2, "June": 0.5, MISSING: 0.9}, 3, percent)
-    'Over 2 groups it goes from 20.0% (May) to 50.0% (June).'
+    >>> range_of_groups("it", {"May": 0.2, "June": 0.5, "August": 0.9}, sizes, percent)
+    'Over 2 other groups of 30 items or more it goes from 20.0% (May) to 50.0% (June).'
     """
-    n_groups -= MISSING in values
-    values = {name: value for name, value in values.items() if name != MISSING}
+    named = {name: value for name, value in values.items() if name != MISSING}
+    values = {name: value for name, value in named.items() if sizes[name] >= _FEWEST_ITEMS}
     if len(values) < 2:
         return ""
     least, most = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
-    which = " other" if len(values) < n_groups else ""
+    which = " other" if len(named) < len(sizes.keys() - {MISSING}) else ""
+    large = f" of {_FEWEST_ITEMS} items or more" if len(values) < len(named) else ""
+    groups = f"Over {len(values):,}{which} groups{large} {what}"
     if written(values[least]) == written(values[most]):
-        return f"Over {len(values):,}{which} groups {what} is {written(values[least])}."
+        return f"{groups} is {written(values[least])}."
     return (
-        f"Over {len(values):,}{which} groups {what} goes from {written(values[least])} "
-        f"({least}) to {written(values[most])} ({most})."
+        f"{groups} goes from {written(values[least])} ({least}) to {written(values[most])} "
+        f"({most})."
     )
 
 

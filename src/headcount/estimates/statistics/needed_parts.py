@@ -34,11 +34,7 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 def fingerprint(value: Any) -> str:
-    """Fingerprint of the content of an object.
-
-    Two objects have the same fingerprint if they have the same type and content, whether they
-    were made in this process, in another one, or read from a file.
-    """
+    """Fingerprint of the type and content of an object, the same in every process."""
     return _digest(value, {}).hex()
 
 
@@ -236,36 +232,17 @@ class GroupNames:
     def to_json(self) -> dict[str, Any]:
         """Plain values for JSON."""
         values = self.to_list()
-        kind = _kind(self._names)
-        if kind in ("date", "time"):
+        if self._names.dtype in (pl.Date, pl.Datetime):
             values = [None if value is None else value.isoformat() for value in values]
-        return {"kind": kind, "names": values}
+        return {"kind": _kind(self._names), "names": values}
 
     @classmethod
     def from_json(cls, content: Any) -> GroupNames:
         """Names from what `to_json` made, checked."""
-        types = {
-            "none": (type(None), pl.Null()),
-            "text": (str, pl.String()),
-            "whole": (int, pl.Int64()),
-            "number": (float, pl.Float64()),
-            "truth": (bool, pl.Boolean()),
-            "date": (str, pl.Date()),
-            "time": (str, pl.Datetime("us")),
-        }
         try:
-            kind, values = content["kind"], list(content["names"])
-            plain, dtype = types[kind]
-            if kind == "date":
-                values = [
-                    None if value is None else date.fromisoformat(value) for value in values
-                ]
-                plain = date
-            elif kind == "time":
-                values = [
-                    None if value is None else datetime.fromisoformat(value) for value in values
-                ]
-                plain = datetime
+            values = list(content["names"])
+            dtype, plain, read = _KINDS[content["kind"]]
+            values = [None if value is None else read(value) for value in values]
             fine = all(value is None or type(value) is plain for value in values)
             if not fine or len(set(values)) < len(values):
                 raise ValueError
@@ -277,17 +254,24 @@ class GroupNames:
             ) from None
 
 
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+# Kinds of names: type of the column, type of a value, and how a value is read from JSON.
+_KINDS: dict[str, tuple[Any, type, Callable[[Any], Any]]] = {
+    "none": (pl.Null(), type(None), _as_it_is),
+    "text": (pl.String(), str, _as_it_is),
+    "whole": (pl.Int64(), int, _as_it_is),
+    "number": (pl.Float64(), float, _as_it_is),
+    "truth": (pl.Boolean(), bool, _as_it_is),
+    "date": (pl.Date(), date, date.fromisoformat),
+    "time": (pl.Datetime("us"), datetime, datetime.fromisoformat),
+}
+
+
 def _kind(names: pl.Series) -> str:
-    kinds = {
-        pl.String(): "text",
-        pl.Int64(): "whole",
-        pl.Float64(): "number",
-        pl.Boolean(): "truth",
-        pl.Date(): "date",
-    }
-    if names.dtype == pl.Null:
-        return "none"
-    return kinds.get(names.dtype, "time")
+    return next(kind for kind, (dtype, _, _) in _KINDS.items() if dtype == names.dtype)
 
 
 Store = Sums | LogitCells | RatioCells
@@ -332,12 +316,10 @@ class NeededParts:
         if self.models is None:
             raise NO_MODEL
         if form not in self._by_form:
-            needed_parts = [
-                needed for model in self.models for needed in _parts_of(model, form)
-            ]
             self._by_form[form] = {
-                self.key(needed): _Needed(needed, self._source(needed))
-                for needed in needed_parts
+                self.key(part): _Needed(part, self._source(part))
+                for model in self.models
+                for part in _parts_of(model, form)
             }
         return self._by_form[form]
 

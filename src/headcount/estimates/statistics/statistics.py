@@ -24,11 +24,12 @@ import json
 import os
 import threading
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from functools import wraps
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
@@ -75,7 +76,9 @@ def pack(header: dict[str, Any], arrays: list[dict[str, Array]]) -> bytes:
         described = {}
         for name, array in sorted(content.items()):
             plain = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-            packed = zlib.compress(_by_bytes(plain), 6)
+            # First bytes of all numbers, then second bytes and so on, which compresses well.
+            columns = plain.view(np.uint8).reshape(-1, plain.itemsize).T
+            packed = zlib.compress(columns.tobytes(), 6)
             described[name] = [plain.dtype.str, list(plain.shape), len(packed)]
             body.append(packed)
         descriptions.append({**description, "arrays": described})
@@ -99,9 +102,8 @@ def unpack(content: bytes) -> tuple[dict[str, Any], list[dict[str, Array]]]:
             f"The statistics have version {version} of their format, and this headcount reads "
             f"version {VERSION}: make them again, or use another version of headcount."
         )
-    if len(content) < _FIXED + _CHECKSUM:
-        raise _DAMAGED
-    if sha256(content[:-_CHECKSUM]).digest() != content[-_CHECKSUM:]:
+    is_short = len(content) < _FIXED + _CHECKSUM
+    if is_short or sha256(content[:-_CHECKSUM]).digest() != content[-_CHECKSUM:]:
         raise _DAMAGED
     try:
         return _read(content[:-_CHECKSUM])
@@ -141,14 +143,21 @@ def _array(packed: bytes, kind: str, shape: list[int]) -> Array:
     return numbers.astype(dtype.newbyteorder("="), copy=False)
 
 
-def _by_bytes(array: Array) -> bytes:
-    """First bytes of all numbers, then second bytes and so on, which compresses well."""
-    return array.view(np.uint8).reshape(-1, array.dtype.itemsize).T.tobytes()
-
-
 _MOST_SHOWN = 10
 # One for all objects, as a merge changes one and reads another. Items are reduced without it.
 _changes = threading.RLock()
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _one_at_a_time(method: _Method) -> _Method:
+    """A method of which one call runs at a time, whichever object it is of."""
+
+    @wraps(method)
+    def locked(*arguments: Any, **options: Any) -> Any:
+        with _changes:
+            return method(*arguments, **options)
+
+    return cast(_Method, locked)
 
 
 class Statistics(GroupStatistics):
@@ -256,11 +265,14 @@ class Statistics(GroupStatistics):
         added = Statistics(self._needed)
         for reduced in reduce_batches(self._needed, batches):
             added._add(reduced)
-        with _changes:
-            if self._form is not None:
-                return self.merge(added)
-            self._form, self._names, self._sizes = added._form, added._names, added._sizes
-            self._stores, self._copies = added._stores, added._copies
+        return self._take_over(added)
+
+    @_one_at_a_time
+    def _take_over(self, added: Statistics) -> Self:
+        if self._form is not None:
+            return self.merge(added)
+        self._form, self._names, self._sizes = added._form, added._names, added._sizes
+        self._stores, self._copies = added._stores, added._copies
         return self
 
     def update_stream(self, batches: Any, *, by: str | None = None, reader: Any = None) -> Self:
@@ -285,6 +297,7 @@ class Statistics(GroupStatistics):
             raise NO_MODEL
         return self.update_many(read_batches(self._needed.models[0], batches, by, reader))
 
+    @_one_at_a_time
     def merge(self, other: Statistics) -> Self:
         """Add the items of other statistics, made with the same methods.
 
@@ -304,10 +317,6 @@ class Statistics(GroupStatistics):
             )
         if other is self:
             raise HeadcountError("other is the same object: merge statistics of other items.")
-        with _changes:
-            return self._merge_locked(other)
-
-    def _merge_locked(self, other: Statistics) -> Self:
         if other._form is None:
             return self
         self._check_form(other._form)
@@ -371,6 +380,7 @@ class Statistics(GroupStatistics):
         ).astype(np.int64)
         return regrouped
 
+    @_one_at_a_time
     def to_bytes(self) -> bytes:
         """Return the content in the format that this module documents.
 
@@ -379,10 +389,6 @@ class Statistics(GroupStatistics):
         bytes
             The same for the same items, in whatever order and parts they were added.
         """
-        with _changes:
-            return self._packed()
-
-    def _packed(self) -> bytes:
         form = self.form
         self._sort()
         descriptions: list[dict[str, Any]] = [{"key": "sizes", "kind": "sizes", "copies": 1}]
@@ -457,35 +463,21 @@ class Statistics(GroupStatistics):
         """
         name = os.fspath(path)
         try:
-            content = Path(path).read_bytes()
+            return cls.from_bytes(Path(path).read_bytes(), model)
         except OSError as error:
             raise HeadcountError(f"{name!r} cannot be read ({error.strerror}).") from None
-        try:
-            return cls.from_bytes(content, model)
         except HeadcountError as error:
             raise HeadcountError(f"{name!r}: {error}") from None
 
     def n_variants(self, parts: Sequence[Part]) -> int:
-        """Number of variants of the statistics whose answers show their error.
-
-        Parameters
-        ----------
-        parts : sequence of Part
-            Statistics that a method needs.
-        """
+        """Number of variants of the statistics whose answers show their error."""
         stores = [self._stored(needed)[0] for needed in parts]
         return max(
             (store.n_variants for store in stores if not isinstance(store, Sums)), default=0
         )
 
     def effective_sizes(self, parts: Sequence[Part]) -> Ints:
-        """Number of items of each group that are left: all of them, or those of a sample.
-
-        Parameters
-        ----------
-        parts : sequence of Part
-            Statistics that a method needs.
-        """
+        """Number of items of each group that are left: all of them, or those of a sample."""
         self._sort()
         sizes = self._sizes
         for needed in parts:
@@ -495,22 +487,7 @@ class Statistics(GroupStatistics):
         return sizes
 
     def reduced(self, parts: Sequence[Part], groups: slice, variant: int = 0) -> Reduced:
-        """Values of the statistics that a method needs.
-
-        Parameters
-        ----------
-        parts : sequence of Part
-            The statistics.
-        groups : slice
-            Numbers of the groups, in the order of ``groups``.
-        variant : int, default=0
-            Variant of cells and samples; 0 for the best.
-
-        Returns
-        -------
-        list
-            One entry per part: means, one row per group, or `WeightedRows`.
-        """
+        """Values of the statistics that a method needs."""
         self._sort()
         values: list[Any] = []
         for needed in parts:
@@ -551,11 +528,8 @@ class Statistics(GroupStatistics):
     def _repr_html_(self) -> str:
         return html_result(self._title(), [self.to_table()], ())
 
+    @_one_at_a_time
     def _add(self, reduced: ReducedBatch) -> None:
-        with _changes:
-            self._add_locked(reduced)
-
-    def _add_locked(self, reduced: ReducedBatch) -> None:
         form, numbered, sizes, (deltas, copies) = reduced
         self._check_form(form)
         self._check_copies(copies)
@@ -592,12 +566,9 @@ class Statistics(GroupStatistics):
         self._form, self._names, self._sizes = form, names, grown
         self._stores, self._copies = stores, dict(copies)
 
+    @_one_at_a_time
     def _sort(self) -> None:
         """Number the groups in the order of their names."""
-        with _changes:
-            self._sort_locked()
-
-    def _sort_locked(self) -> None:
         order = self._names.order()
         if (np.diff(order) > 0).all():
             return

@@ -25,7 +25,7 @@ from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError
 from headcount.parts.fitted import Part
-from headcount.parts.training import Embedder, MeanOf, WeightedRows
+from headcount.parts.training import MeanOf, WeightedRows
 from headcount.samples.samples import Samples
 
 N_WIDTHS = 2
@@ -185,7 +185,11 @@ class Sums:
             return []
         source, n = parts[0].source, len(codes)
         copies = source.count(items) // n
-        embeds = [_representation(needed).embed for needed in parts]
+        embeds = [
+            part.reduction.representation.embed
+            for part in parts
+            if isinstance(part.reduction, MeanOf)
+        ]
         one = source.take(items, slice(0, 1))
         widths = [embed(one).width for embed in embeds]
         ends = np.cumsum([0, *widths]).tolist()
@@ -256,11 +260,7 @@ class Sums:
     def from_arrays(cls, arrays: dict[str, Array], n_groups: int) -> Sums:
         """Object with this content, checked."""
         values = arrays["sums"]
-        if values.ndim != 3 or values.shape[:2] != (n_groups, 2):
-            raise HeadcountError(
-                "The statistics are damaged: their sums do not fit the groups. Make the file "
-                "again."
-            )
+        check(values.ndim == 3 and values.shape[:2] == (n_groups, 2))
         return cls(values)
 
 
@@ -269,11 +269,6 @@ def check_room(stores: dict[str, Any], deltas: dict[str, Any], numbers: Ints) ->
     for key, store in stores.items():
         if isinstance(store, Sums):
             store.check(deltas[key], numbers)
-
-
-def _representation(part: Part) -> Embedder:
-    assert isinstance(part.reduction, MeanOf)
-    return part.reduction.representation
 
 
 def _rows_of(items: Any, copies: int, chosen: slice, take: Callable[[Any, slice], Any]) -> Any:
@@ -623,15 +618,13 @@ class RatioCells:
         sampled = np.flatnonzero(self._levels[groups] == _DROPPED) + groups.start
         if len(sampled):
             sample = self._sample.all().between(groups)
-            samples_of_groups = [
-                self._sampled(sample, int(number), variant) for number in sampled
-            ]
-            numbers = np.concatenate(
-                [numbers, np.repeat(sampled, [len(p[1]) for p in samples_of_groups])]
-            )
-            rows = np.concatenate([rows, *(drawn_rows[0] for drawn_rows in samples_of_groups)])
-            weights = np.concatenate(
-                [weights, *(drawn_rows[1] for drawn_rows in samples_of_groups)]
+            drawn = [self._sampled(sample, int(number), variant) for number in sampled]
+            rows_of, weights_of = zip(*drawn, strict=True)
+            places = np.repeat(sampled, [len(part) for part in weights_of])
+            numbers = np.concatenate([numbers, places])
+            rows, weights = (
+                np.concatenate([rows, *rows_of]),
+                np.concatenate([weights, *weights_of]),
             )
             order = np.argsort(numbers, kind="stable")
             numbers, rows, weights = numbers[order], rows[order], weights[order]
@@ -653,9 +646,8 @@ class RatioCells:
         rows, weights = items.sums / FIXED_POINT, items.counts.astype(np.float64)
         largest, totals = rows.argmax(axis=1), self._totals[number] / FIXED_POINT
         totals[:, 0] *= FIXED_POINT
-        np.subtract.at(
-            totals, largest[certain], weights[certain, None] * _with_ones(rows[certain])
-        )
+        counted = np.column_stack([np.ones(len(rows)), rows]) * weights[:, None]
+        np.subtract.at(totals, largest[certain], counted[certain])
         free = ~certain
         for j, total in enumerate(totals):
             members = free & (largest == j)
@@ -663,10 +655,6 @@ class RatioCells:
         weights[free] = _calibrated(rows[free], weights[free], totals.sum(axis=0))
         retained = weights > 0
         return rows[retained], weights[retained]
-
-
-def _with_ones(rows: Floats) -> Floats:
-    return np.column_stack([np.ones(len(rows)), rows])
 
 
 def _calibrated(rows: Floats, counts: Floats, total: Floats) -> Floats:

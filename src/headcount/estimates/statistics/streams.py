@@ -166,33 +166,35 @@ def frames_of(batches: Any) -> Iterator[pl.DataFrame]:
     """Frames of a stream or of record batches, all with the same columns."""
     check_fork()
     schema: dict[str, Any] | None = None
-    for number, batch in enumerate(_readable(batches)):
-        frame = batch if isinstance(batch, pl.DataFrame) else _frame(batch)
-        columns = dict(frame.schema)
-        if schema is None:
-            schema = columns
-        elif list(columns.items()) != list(schema.items()):
-            differing = [
-                name for name in {**schema, **columns} if schema.get(name) != columns.get(name)
-            ]
-            raise HeadcountError(
-                f"Batch {number + 1:,} has other columns than the first: {differing[0]!r} is "
-                f"{columns.get(differing[0], 'missing')} and was "
-                f"{schema.get(differing[0], 'missing')}; make all parts alike."
-                if differing
-                else f"Batch {number + 1:,} has its columns in another order than the first."
-            )
-        yield frame
-
-
-def _readable(batches: Any) -> Iterator[Any]:
-    """Record batches; an error of their reader becomes one sentence."""
     with _reading():
-        yield from _each(batches)
+        for number, batch in enumerate(_each(batches)):
+            frame = batch if isinstance(batch, pl.DataFrame) else _frame(batch)
+            columns = dict(frame.schema)
+            schema = columns if schema is None else schema
+            if list(columns.items()) != list(schema.items()):
+                raise _other_columns(number + 1, columns, schema)
+            yield frame
+
+
+def _other_columns(
+    number: int, columns: dict[str, Any], first: dict[str, Any]
+) -> HeadcountError:
+    """Error of a batch whose columns are not those of the first."""
+    differing = [name for name in {**first, **columns} if first.get(name) != columns.get(name)]
+    if not differing:
+        return HeadcountError(
+            f"Batch {number:,} has its columns in another order than the first."
+        )
+    now, before = (schema.get(differing[0], "missing") for schema in (columns, first))
+    return HeadcountError(
+        f"Batch {number:,} has other columns than the first: {differing[0]!r} is {now} and was "
+        f"{before}; make all parts alike."
+    )
 
 
 @contextmanager
 def _reading() -> Iterator[None]:
+    """Turn an error of a reader of batches into one sentence."""
     try:
         yield
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
@@ -236,12 +238,11 @@ def _parts(frame: pl.DataFrame, rows: int) -> Iterable[pl.DataFrame]:
 
 def _frame(batch: Any) -> pl.DataFrame:
     try:
-        frame = pl.DataFrame(batch)
+        return pl.DataFrame(batch)
     except (TypeError, ValueError, pl.exceptions.PolarsError):
         raise HeadcountError(
             f"A batch is of type {type(batch).__name__}; pass record batches or frames."
         ) from None
-    return frame
 
 
 def _require(batch: pl.DataFrame, columns: Sequence[str]) -> None:
