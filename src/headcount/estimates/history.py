@@ -16,6 +16,7 @@ are those that held on real dated datasets (benchmarks/dated.py).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -76,7 +77,7 @@ _GROWTH = 0.2
 _ODD = 0.05
 # Evidence of the last labelled group of a sequence, relative to that of the first: what held
 # lately matters more.
-_RECENCY = np.e
+_RECENCY = math.e
 # Where readings disagree more than this many times as much as in labelled groups, intervals are
 # cautious, as these groups may say little about which of them holds. A disagreement that
 # counts, in log odds.
