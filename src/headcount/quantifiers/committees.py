@@ -100,12 +100,8 @@ def combined(solutions: Sequence[Solution], weights: Floats, rule: str) -> Solut
     `weights` has the shape (M, S); `rule` is "mean" or "median".
     """
     shares = [solution.prevalence for solution in solutions]
-    return Solution(
-        _mean(shares, weights) if rule == "mean" else _median(shares, weights),
-        np.all([solution.converged for solution in solutions], axis=0),
-        np.max([solution.iterations for solution in solutions], axis=0),
-        np.mean([solution.objective for solution in solutions], axis=0),
-    )
+    combine = _mean if rule == "mean" else _median
+    return Solution.combined(combine(shares, weights), solutions)
 
 
 def _mean(shares: Sequence[Floats], weights: Floats) -> Floats:

@@ -275,12 +275,7 @@ class _Joint(Model):
 
 
 def _in_a_row(answers: Sequence[Solution]) -> Solution:
-    return Solution(
-        np.concatenate([answer.prevalence for answer in answers], axis=1),
-        np.all([answer.converged for answer in answers], axis=0),
-        np.max([answer.iterations for answer in answers], axis=0),
-        np.mean([answer.objective for answer in answers], axis=0),
-    )
+    return Solution.combined(np.hstack([answer.prevalence for answer in answers]), answers)
 
 
 @dataclass(frozen=True, eq=False)

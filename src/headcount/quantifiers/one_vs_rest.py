@@ -231,7 +231,7 @@ class _EachClass(Aggregation):
     def _joined(self, each: list[Solution]) -> Solution:
         positive = _positive_shares(each)
         shares = _from_cumulative(1 - positive) if self.ordered else divided_by_sums(positive)
-        return _with_shares(shares, each)
+        return Solution.combined(shares, each, np.sum)
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +262,9 @@ class _EachPair(Aggregation):
             model.solve(self._view(items, *pair), samples)
             for model, pair in zip(self.fitted, pairs, strict=True)
         ]
-        return _with_shares(_coupled(_positive_shares(solutions), pairs, K), solutions)
+        return Solution.combined(
+            _coupled(_positive_shares(solutions), pairs, K), solutions, np.sum
+        )
 
     def _view(self, items: Array, i: int, j: int) -> Array:
         """Posteriors or decisions of class j against class i."""
@@ -274,16 +276,6 @@ class _EachPair(Aggregation):
 def _positive_shares(solutions: list[Solution]) -> Floats:
     """Shares of the positive classes, one column per problem of two classes."""
     return np.column_stack([solution.prevalence[:, 1] for solution in solutions])
-
-
-def _with_shares(shares: Floats, solutions: list[Solution]) -> Solution:
-    """Shares of all classes, with the diagnostics of the problems of two."""
-    return Solution(
-        shares,
-        np.all([solution.converged for solution in solutions], axis=0),
-        np.max([solution.iterations for solution in solutions], axis=0),
-        np.sum([solution.objective for solution in solutions], axis=0),
-    )
 
 
 def _coupled(positive: Floats, pairs: list[tuple[int, int]], K: int) -> Floats:
@@ -481,13 +473,8 @@ class _Synthetic(Aggregation):
         # Rounded, as several may be as near; then the least overlap is taken.
         nearest = np.argmin(np.round(distances, 9), axis=0)
         solutions = [model.solve(self._view(items), samples) for model in self.fitted]
-        rows = np.arange(len(nearest))
-        return Solution(
-            *(
-                np.stack([getattr(solution, name) for solution in solutions])[nearest, rows]
-                for name in ("prevalence", "converged", "iterations", "objective")
-            )
-        )
+        n = len(nearest)
+        return Solution.concatenate(solutions)[nearest * n + np.arange(n)]
 
     def _view(self, posteriors: Floats) -> Array:
         """Posteriors as the method takes them."""

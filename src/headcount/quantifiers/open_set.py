@@ -219,13 +219,7 @@ class _LeftOut(Model):
         ]
         order = np.argsort(np.concatenate([np.arange(i, len(samples), n_left_out)
                                            for i in range(n_left_out)]))  # fmt: skip
-        joined = Solution.concatenate(solved)
-        return Solution(
-            joined.prevalence[order],
-            joined.converged[order],
-            joined.iterations[order],
-            joined.objective[order],
-        )
+        return Solution.concatenate(solved)[order]
 
 
 def _subset(training: Training, kept: Bools) -> Training:
