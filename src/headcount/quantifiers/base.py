@@ -178,13 +178,12 @@ class ShareEstimator(BaseEstimator):
         prior : None, float, array-like of shape (K,) or (M, K), default=None
             Prior distribution of the shares: parameters of a Dirichlet distribution, or draws
             from any other one. None is a mixture of the uniform distribution (half), one that
-            prefers rare classes, and one around the training shares (a quarter each); with
-            ``posterior`` it is the uniform distribution.
+            prefers rare classes, and one around the training shares (a quarter each).
         posterior : bool, default=False
-            Draw from the posterior under the method's own likelihood instead: binned scores
-            or predicted classes with unknown rates (ACC, PACC, GAC, GPAC, DyS, HDy), or
-            likelihoods of the items (SLD, KDEyML), raised to a power such that intervals
-            cover 95% of the shares of simulated samples.
+            Draw from the posterior under the method's own likelihood instead, by default with
+            a uniform prior: binned scores or predicted classes with unknown rates (ACC, PACC,
+            GAC, GPAC, DyS, HDy), or likelihoods of the items (SLD, KDEyML), raised to a power
+            such that intervals cover 95% of the shares of simulated samples.
         replicates : int, default=4000
             Number of simulated samples; fewer if the sample has more than 5,000 items.
         random_state : int, RandomState, Generator or None, default=None
@@ -232,6 +231,9 @@ class ShareEstimator(BaseEstimator):
     ) -> list[Estimate]:
         """Estimate the shares in many samples of a pool, such as months or groups.
 
+        The prior may also be "shared": it is then learnt from the samples themselves, if there
+        are ten or more with at most 200 items in the median: sites or products that are alike.
+
         Parameters
         ----------
         labelled : pair of array-like, default=None
@@ -240,9 +242,6 @@ class ShareEstimator(BaseEstimator):
         design : LabelPlan, default=None
             Plan that the labelled rows were drawn by, with the samples as its groups. None
             for a simple random sample of the pool.
-        prior : None, "shared", float, array-like of shape (K,) or (M, K), default=None
-            As for `estimate`. "shared" learns it from the samples themselves, if there are ten
-            or more with at most 200 items in the median: sites or products that are alike.
 
         Returns
         -------
@@ -392,6 +391,7 @@ class Quantifier(ShareEstimator):
         )
         return estimate_groups(self.fitted_, statistics, by, options)
 
+    @documented(ShareEstimator.estimate)
     def plan_labels(
         self,
         X: Any,
@@ -428,8 +428,6 @@ class Quantifier(ShareEstimator):
             Shares that the precision is for: those of the pool, or of its population.
         level : float, default=0.95
             Level of the intervals.
-        random_state : int, RandomState, Generator or None, default=None
-            Random seed; None takes the quantifier's own, if that is a number.
 
         Returns
         -------

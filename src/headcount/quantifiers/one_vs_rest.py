@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import combinations
 from typing import Any, ClassVar, Self
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from headcount._support.arrays import Array, Bools, Floats, Ints, divided_by_sums
+from headcount._support.documentation import documented
 from headcount._support.parameters import check_choice, check_flag, check_fraction
 from headcount.errors import HeadcountError
 from headcount.items.arrays import check_labels
@@ -69,6 +70,7 @@ class OfTwoClasses(Quantifier):
         return self._base()._scorer()
 
 
+@dataclass(eq=False, repr=False)
 class OneVsRest(OfTwoClasses):
     """One two-class problem for each class against the others.
 
@@ -104,11 +106,9 @@ class OneVsRest(OfTwoClasses):
     # Whether the problems are those of ordered classes: see `FrankHall`.
     _ordered: ClassVar[bool] = False
 
-    def __init__(
-        self, quantifier: Quantifier | None = None, *, scoring: str = "shared"
-    ) -> None:
-        self.quantifier = quantifier
-        self.scoring = scoring
+    quantifier: Quantifier | None = None
+    _: KW_ONLY
+    scoring: str = "shared"
 
     def _scorer(self) -> Any:
         scorer = super()._scorer()
@@ -127,6 +127,8 @@ class OneVsRest(OfTwoClasses):
         return self._takes() == "posteriors" and self.scoring == "shared"
 
 
+@documented(OneVsRest)
+@dataclass(eq=False, repr=False)
 class OneVsOne(OfTwoClasses):
     """One two-class problem for each pair of classes.
 
@@ -135,11 +137,6 @@ class OneVsOne(OfTwoClasses):
     are nearest (pairwise coupling). Items of further classes are in the sample of every pair
     as well, so ratios are biased unless these items are rare: methods for any number of classes
     are usually better.
-
-    Parameters
-    ----------
-    quantifier : Quantifier, default=None
-        Quantifier for the two-class problems; `DyS` by default.
 
     Examples
     --------
@@ -159,8 +156,7 @@ class OneVsOne(OfTwoClasses):
         aliases=("OVO",),
     )
 
-    def __init__(self, quantifier: Quantifier | None = None) -> None:
-        self.quantifier = quantifier
+    quantifier: Quantifier | None = None
 
     def _takes(self) -> Input:
         return self._posteriors_alone()

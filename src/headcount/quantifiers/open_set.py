@@ -143,8 +143,6 @@ class OpenSet(ShareEstimator):
         ----------
         X : array-like, sparse matrix or frame of shape (n, d), list of texts
             The pool.
-        **options : Any
-            As for ``estimate_many`` of a quantifier.
         """
         estimates = super().estimate_many(X, samples, **options)
         return [replace(estimate, warnings=_reworded(estimate)) for estimate in estimates]

@@ -44,7 +44,9 @@ def what_changed(
     Parameters
     ----------
     new : frame, path or list of paths
-        Table of the new items, as in `analyse`.
+        Table of the new items: a frame of Polars, pandas or another library, or files in CSV,
+        TSV, Excel (.xlsx), JSON, JSON lines, Parquet or Feather. A path may be a pattern such
+        as ``2024-*.csv``, or a folder.
     train : frame, path or list of paths
         Labelled table.
     target : str
