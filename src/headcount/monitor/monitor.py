@@ -371,7 +371,7 @@ class Monitor(ShownAsPrinted):
         Parameters
         ----------
         history : frame or path
-            Rows, as for `update`.
+            Rows of the past, with the columns of new rows.
         separator : str, default=None
             Separator of columns in CSV files.
 

@@ -17,6 +17,7 @@ from headcount._kernels.expectation_maximisation import maximise_by_em
 from headcount._kernels.matching import match_mixtures, match_two, match_two_absolute
 from headcount._kernels.quadratic_programs import minimise_quadratics
 from headcount._support.arrays import Bools, Floats
+from headcount._support.documentation import documented
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError
 from headcount.samples.samples import Samples
@@ -174,18 +175,13 @@ class KernelDistance:
         return replace(solution, objective=2 * solution.objective)
 
 
+@documented(KernelDistance)
 @dataclass(frozen=True)
 class EnergyDistance:
     """Minimise the energy distance 2 s'p - p'Ap over the simplex.
 
     `profiles` holds A, the mean distance between classes; `seen` a row s, the mean
     distance between the sample and each class.
-
-    Parameters
-    ----------
-    smoothness : float, default=0.0
-        Weight of the penalty on bends in the shares of ordered classes:
-        smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to the objective.
 
     Examples
     --------
@@ -447,6 +443,7 @@ def _least_absolute(profiles: Floats, seen: Floats) -> Solution:
 _EM_STEPS = 5
 
 
+@documented(Divergence)
 @dataclass(frozen=True)
 class MaximumLikelihood:
     """Minimise -mean_i log(R_i . p) over the simplex, to a proven distance from the optimum.
@@ -461,10 +458,6 @@ class MaximumLikelihood:
 
     Parameters
     ----------
-    tol : float, default=1e-10
-        Largest proven distance of the objective from its minimum.
-    max_iter : int, default=100
-        Largest number of steps.
     smoothness, flatness : float, default=0.0
         Weights of the penalties on bends and on jumps in the shares of ordered classes.
     concentration : float or ndarray of shape (K,), default=1.0
