@@ -133,6 +133,7 @@ class ShareEstimator(BaseEstimator):
         check_is_fitted(self, "fitted_")
         return self.fitted_.solve_many(X, samples).prevalence
 
+    @documented(predict)
     def estimate(
         self,
         X: Any,
@@ -158,8 +159,6 @@ class ShareEstimator(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
-            One sample: the items whose shares are wanted.
         labelled : pair of array-like, default=None
             Rows of X that have a label, and their labels. The rows must have been drawn at
             random: by `plan_labels`, or as a simple random sample.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -306,6 +306,7 @@ _TRIALS, _LARGEST_TRIAL = 200, 20_000
 
 
 @documented(Conditioned, Quantifier)
+@dataclass(eq=False, repr=False)
 class AutoQuantifier(Conditioned):
     """Strong methods over one or several classifiers, combined by conditioning.
 
@@ -347,22 +348,11 @@ class AutoQuantifier(Conditioned):
         aliases=("auto",),
     )
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        cv: Any = 5,
-        prior: Any = None,
-        replicates: int = 4000,
-        ordered: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.classifier = classifier
-        self.cv = cv
-        self.prior = prior
-        self.replicates = replicates
-        self.ordered = ordered
-        self.random_state = random_state
+    quantifier: Any = field(init=False)  # several, made of the classifiers
+    classifier: Any = None
+    _: KW_ONLY
+    cv: Any = 5
+    ordered: bool = False
 
     def _given(self) -> Sequence[Quantifier]:
         several = isinstance(self.classifier, list | tuple)
