@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _MOST_NUMBERS = 8
 
 
+@documented(diagonal)
 def plot_estimates(
     frame: Any,
     *,
@@ -42,14 +43,8 @@ def plot_estimates(
         One row per method and sample.
     metric : str, default="accuracy"
         Name of the metric.
-    spread : float, default=0.9
-        Share of the samples in the bands.
     bins : int, default=20
         Number of groups of true values.
-    ax : matplotlib Axes, default=None
-        Axes to draw into; a new figure by default.
-    width : float, default=5.0
-        Width of the new figure in inches.
 
     Examples
     --------

@@ -396,7 +396,9 @@ def backtest(
     method : str, default="auto"
         Method for prior shift: a name in `headcount.methods`, or "auto".
     classifier : {"logistic", "forest", "boosting", "auto"} or classifier, default="logistic"
-        Classifier of the prepared columns.
+        Classifier of the prepared columns, by name or from scikit-learn. "auto" fits logistic
+        regression and gradient boosting, and takes the one with the lower log loss on
+        held-out labelled items.
     leave_out : sequence of str, default=()
         Columns that do not become features.
     level : float, default=0.95

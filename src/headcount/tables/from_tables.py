@@ -122,10 +122,6 @@ def analyse(
         one group of each combination. They do not become features.
     method : str, default="auto"
         Name of a method in `headcount.methods`, or "auto" for several strong ones combined.
-    classifier : {"logistic", "forest", "boosting", "auto"} or classifier, default="logistic"
-        Classifier of the prepared columns, by name or from scikit-learn. "auto" fits logistic
-        regression and gradient boosting, and takes the one with the lower log loss on
-        held-out labelled items.
     leave_out : sequence of str, default=()
         Columns of `train` that do not become features, or of `scores` that are not
         posteriors.
@@ -139,8 +135,6 @@ def analyse(
     weight, cluster : str, default=None
         Columns of `new`: survey weights, and clusters such as authors. They do not become
         features.
-    level : float, default=0.95
-        Probability that an interval contains the share.
     history : {"auto", "yes", "no"}, default="auto"
         Use what held in labelled months or groups. If the labelled table has the groups of
         `by`, or one column of dates, a backtest tells which reading of the data to rely on, and
