@@ -494,9 +494,7 @@ def summarise(
     Statistics
         By group. `analyse_files` makes an analysis of its files.
     """
-    options = Options(
-        by=by, date_column=date_column, date_order=date_order, separator=separator
-    )
+    options = Options(by, date_column, date_order, separator)
     table = options.table(new, "new")
     options = options.of_table(table)
     fitted = checked_model(model, options.column, ())
@@ -639,9 +637,7 @@ def plan_labels(
     >>> rows.columns
     ['row', 'size', 'stratum', 'weight', 'label', 'pool']
     """
-    options = Options(
-        by=by, date_column=date_column, date_order=date_order, separator=separator, level=level
-    )
+    options = Options(by, date_column, date_order, separator, level=level)
     table = options.table(new, "new")
     options = options.of_table(table)
     fitted = checked_model(model, options.column, ())
