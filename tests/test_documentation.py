@@ -101,6 +101,40 @@ def test_fields_are_keyword_parameters(fields):
         Derived(3)
 
 
+def test_options_stand_for_the_keywords_of_the_sources():
+    @documented()
+    def source(x, *, kind="a", size=1):
+        """Do nothing.
+
+        Parameters
+        ----------
+        x : int
+            A number.
+        kind : str, default="a"
+            A kind.
+        size : int, default=1
+            A size.
+        """
+
+    @documented(source)
+    def function(x, **options):
+        """Do nothing."""
+
+    @documented(source)
+    def described(**options):
+        """Do nothing.
+
+        Parameters
+        ----------
+        **options : Any
+            A few options.
+        """
+
+    entries = 'x : int\n    A number.\nkind : str, default="a"\n    A kind.'
+    assert f"{entries}\nsize : int, default=1\n    A size." in inspect.getdoc(function)
+    assert inspect.getdoc(described).endswith("**options : Any\n    A few options.")
+
+
 PUBLIC = {
     f"{module.__name__}.{name}": getattr(module, name)
     for module in (learn, metrics, plots, samples, shift)

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import polars as pl
 
+from headcount._support.documentation import documented
 from headcount._support.files import input_files
 from headcount.errors import HeadcountError
 from headcount.estimates.statistics.statistics import Statistics, summarise_batches
@@ -105,6 +106,7 @@ _PARQUET = (".parquet", ".pq")
 _ENDINGS = (*_PARQUET, ".feather", ".arrow", ".ipc")
 
 
+@documented(Statistics, Statistics.update_stream)
 def dask(
     parts: Any,
     model: Any,
@@ -123,14 +125,8 @@ def dask(
     parts : path, pattern, sequence of them, or Dask collection
         Files in Parquet or Arrow format that all workers see under the same path, one task
         for each; or an object with ``to_delayed``, such as a Dask DataFrame.
-    model : Quantifier or Predictor, or sequence of them
-        Fitted methods.
     scheduler : str or distributed.Client
         Address of the scheduler, such as ``tcp://10.0.0.1:8786``, or a connection to it.
-    by : str, default=None
-        Column of the groups.
-    reader : BatchReader, default=None
-        Turns a batch into items; by default as for `Statistics.update_stream`.
     """
     tasks = _tasks(parts)
     statistics = Statistics(model)
@@ -145,6 +141,7 @@ def dask(
     return statistics
 
 
+@documented(dask)
 def spark(
     frame: DataFrame, model: Any, *, by: str | None = None, reader: BatchReader | None = None
 ) -> Statistics:
@@ -154,12 +151,6 @@ def spark(
     ----------
     frame : pyspark.sql.DataFrame
         The table, which is read once with ``mapInArrow``.
-    model : Quantifier or Predictor, or sequence of them
-        Fitted methods.
-    by : str, default=None
-        Column of the groups.
-    reader : BatchReader, default=None
-        Turns a batch into items; by default as for `Statistics.update_stream`.
     """
     if importlib.util.find_spec("pyspark") is None:
         raise HeadcountError(

@@ -7,7 +7,8 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from inspect import cleandoc, signature
+from inspect import Parameter, cleandoc, signature
+from itertools import chain
 from typing import Any, TypeVar, dataclass_transform
 
 _Subject = TypeVar("_Subject", bound=Callable[..., Any])
@@ -21,7 +22,8 @@ def documented(*sources: Any) -> Callable[[_Subject], _Subject]:
 
     A parameter that the docstring does not describe gets the description of the first source
     that has one, with the default that it has here. Parameters are in the order of the
-    signature. Attributes, and results of the same type, are copied if there are none.
+    signature; ``**options`` stand for the keywords of the sources, unless described.
+    Attributes, and results of the same type, are copied if there are none.
 
     >>> def scale(x, factor=2):
     ...     '''Scale a number.
@@ -108,9 +110,18 @@ def _parameters(subject: Any, sources: tuple[Any, ...]) -> Iterator[str]:
     written = {""}
     for name, parameter in signature(subject).parameters.items():
         entry = described.get(name) or shared.get(name, "")
-        if entry not in written:
+        if not entry and parameter.kind is Parameter.VAR_KEYWORD:
+            yield from (shared[keyword] for keyword in _keywords(sources) if keyword in shared)
+        elif entry not in written:
             written.add(entry)
             yield entry if name in described else _with_default(entry, parameter.default)
+
+
+def _keywords(sources: tuple[Any, ...]) -> dict[str, None]:
+    """Names of the parameters of functions that are passed by keyword alone."""
+    parameters = (signature(source).parameters.values() for source in sources)
+    keyword_only = (p.name for p in chain(*parameters) if p.kind is Parameter.KEYWORD_ONLY)
+    return dict.fromkeys(keyword_only)
 
 
 def _with_default(entry: str, default: Any) -> str:

@@ -205,17 +205,6 @@ Scored or Verdicts
         check_is_fitted(self, "fitted_")
         return self.fitted_.has_table
 
-    def supports(self, metric: Metric) -> bool:
-        """True if the fitted method gives a metric.
-
-        Parameters
-        ----------
-        metric : str or callable
-            As for `predict`.
-        """
-        check_is_fitted(self, "fitted_")
-        return not self.fitted_.metric_obstacle(metric)
-
     def predict(self, X: Any, metric: Metric = "accuracy") -> float:
         """Predict the accuracy of the classifier, or another metric, on the items.
 
@@ -232,6 +221,12 @@ Scored or Verdicts
             two classes, and means over the classes if there are more.
         """
         return float(self.predict_many(X, None, metric)[0])
+
+    @documented(predict)
+    def supports(self, metric: Metric) -> bool:
+        """True if the fitted method gives a metric."""
+        check_is_fitted(self, "fitted_")
+        return not self.fitted_.metric_obstacle(metric)
 
     @documented(predict)
     def predict_table(self, X: Any) -> Floats:
@@ -268,7 +263,7 @@ Scored or Verdicts
         Parameters
         ----------
         metrics : sequence of str or callable
-            As for `predict`.
+            Names of metrics, results of `cost`, or functions of the table.
 
         Returns
         -------

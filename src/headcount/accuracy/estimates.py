@@ -221,7 +221,7 @@ class AccuracyEstimate:
         Parameters
         ----------
         level : float, default=None
-            As for `interval`.
+            Level of the interval; ``self.level`` by default.
         ax : matplotlib Axes, default=None
             Axes to draw into; a new figure by default.
         """

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headcount._support.documentation import documented
 from headcount._support.frames import pl
 from headcount.plots._style import INK, method_styles, open_canvas, read
 from headcount.plots.error_plots import error_by_shift
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _MOST_NUMBERS = 8
 
 
+@documented(diagonal)
 def plot_estimates(
     frame: Any,
     *,
@@ -41,14 +43,8 @@ def plot_estimates(
         One row per method and sample.
     metric : str, default="accuracy"
         Name of the metric.
-    spread : float, default=0.9
-        Share of the samples in the bands.
     bins : int, default=20
         Number of groups of true values.
-    ax : matplotlib Axes, default=None
-        Axes to draw into; a new figure by default.
-    width : float, default=5.0
-        Width of the new figure in inches.
 
     Examples
     --------
@@ -71,6 +67,7 @@ def plot_estimates(
     return ax
 
 
+@documented(plot_estimates)
 def plot_errors(
     frame: Any,
     *,
@@ -85,14 +82,8 @@ def plot_errors(
     ----------
     frame : frame with columns method, shift, true, estimated
         One row per method and sample.
-    metric : str, default="accuracy"
-        Name of the metric.
     bins : int, default=10
         Number of groups of shifts.
-    ax : matplotlib Axes, default=None
-        Axes to draw into; a new figure by default.
-    width : float, default=5.0
-        Width of the new figure in inches.
 
     Examples
     --------

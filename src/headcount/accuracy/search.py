@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from headcount._support.arrays import Array, Bools, Floats, Ints
-from headcount._support.documentation import parametrised
+from headcount._support.documentation import documented, parametrised
 from headcount._support.execution import base_seeds
 from headcount._support.frames import pl
 from headcount._support.parameters import check_count, check_fraction, check_grid
@@ -40,6 +40,7 @@ from headcount.scores.scorer import ScoredPool, equal_scorers
 _GRID = {"variant": ["1xn2", "nxn", "1xn+1"], "covariates": [True, False]}
 
 
+@documented(QuAcc)
 @parametrised
 class QuAccSearch(Predictor):
     """`QuAcc` with the settings that predict accuracy best on held-out samples.
@@ -51,8 +52,6 @@ class QuAccSearch(Predictor):
 
     Parameters
     ----------
-    quantifier : Quantifier, default=None
-        As for `QuAcc`.
     param_grid : dict of str to list, or list of such dicts, default=None
         Values by parameter of `QuAcc`, such as ``{"quantifier__bandwidth": [0.05, 0.1],
         "quantifier__classifier__C": [1, 10]}``; variants and covariates by default.

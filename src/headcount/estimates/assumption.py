@@ -15,6 +15,7 @@ from scipy.stats import f
 from headcount._kernels.accumulation import add_outside, add_rank_moments, ranks_of
 from headcount._kernels.quadratic_programs import nearest_mixtures
 from headcount._support.arrays import Array, Bools, Floats, Ints
+from headcount._support.documentation import documented
 from headcount._support.execution import each_range
 from headcount._support.parameters import check_count, check_fraction
 from headcount._support.text import ShownAsPrinted, Table, first_of, html_result
@@ -92,7 +93,7 @@ def fit_test_items(
     samples : Samples or iterable of index arrays, default=None
         Samples of the pool. By default one sample, the whole pool.
     n_components : int, default=8
-        Number of directions, as for `components`.
+        Number of directions.
     random_state : int, RandomState or None, default=0
         Random seed.
 
@@ -522,6 +523,7 @@ def _learn(representation: RankMoments, vectors: Floats, training: Training) -> 
     )
 
 
+@documented(fit_test_items)
 def fit_test(
     training: Any,
     y: ArrayLike,
@@ -550,18 +552,11 @@ def fit_test(
         out-of-fold posteriors, pass the result of `Scorer.score`: each item then has the
         posteriors of one of its ``folds``, chosen at random. The classifier trained on all
         items has slightly different scores, which a large sample reveals.
-    samples : Samples or iterable of index arrays, default=None
-        Samples of the pool. By default one sample, the whole pool.
     weights : array-like of shape (n,), default=None
         Weights of the training items.
     training_covariates, covariates : array-like of shape (n, c) and (m, c), default=None
         Further numbers about the training items and the pool, such as indicators of a
         group, with the same columns in both.
-
-    Returns
-    -------
-    FitTests
-        One test per sample.
 
     Examples
     --------

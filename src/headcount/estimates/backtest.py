@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.documentation import documented
 from headcount._support.parameters import check_choice
 from headcount._support.text import Table, first_of, html_result
 from headcount.errors import HeadcountError, HeadcountWarning
@@ -365,13 +366,9 @@ class Backtest:
         """Which reading of the data held, in a sentence."""
         return which_held(self.weights, self.errors, IN_WORDS, len(self.truth), self.noun)
 
+    @documented(coverage)
     def to_frame(self, level: float = 0.95) -> pl.DataFrame:
         """Table of all groups and classes.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Level of the intervals.
 
         Returns
         -------
@@ -427,6 +424,7 @@ class Backtest:
     def _repr_html_(self) -> str:
         return html_result(self.heading(), [self.to_table()], [self.sentence])
 
+    @documented(coverage, Estimate.plot)
     def plot(self, *, label: Any = None, level: float = 0.95, ax: Axes | None = None) -> Axes:
         """Draw the true share of a class in each group, the interval, and the readings.
 
@@ -434,10 +432,6 @@ class Backtest:
         ----------
         label : Any, default=None
             The class; the last one by default.
-        level : float, default=0.95
-            Level of the intervals.
-        ax : matplotlib Axes, default=None
-            Axes to draw on. By default those of a new figure.
 
         Returns
         -------

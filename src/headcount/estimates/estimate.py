@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from headcount import plots
 from headcount._support.arrays import Array, Bools, Floats, Ints
+from headcount._support.documentation import documented
 from headcount._support.frames import pl
 from headcount._support.parameters import check_choice, check_fraction
 from headcount._support.text import Table, html_result
@@ -293,14 +294,9 @@ class Ellipse:
         around = np.where((shares >= least).all(axis=1), np.exp(size + density), 0.0)
         return volume_of(around, self._inside(spread_over(d + 1)))
 
+    @documented(Region.contains)
     def contains(self, shares: ArrayLike) -> bool:
-        """Return True if shares lie in the region.
-
-        Parameters
-        ----------
-        shares : array-like of shape (K,)
-            Shares that sum to 1.
-        """
+        """Return True if shares lie in the region."""
         return bool(self._inside(check_shares(shares, len(self.middle) + 1)[None])[0])
 
     def _inside(self, shares: Floats) -> Bools:
@@ -531,13 +527,12 @@ class Estimate:
         level = check_fraction("level", level)
         return Region.of(self.draws, self.shares, self.n_items, level)
 
+    @documented(region)
     def ellipse(self, level: float = 0.95, *, scale: str = "log-ratios") -> Ellipse:
         """Elliptic region for the shares of all classes, which follows their correlations.
 
         Parameters
         ----------
-        level : float, default=0.95
-            Probability that the region contains the shares.
         scale : {"log-ratios", "shares"}, default="log-ratios"
             Scale on which it is an ellipse. In log-ratios it follows the border of the
             simplex; centred and isometric ones (CLR, ILR) give the same region.
@@ -557,13 +552,9 @@ class Estimate:
         due = self.n_items * self.shares
         return due if self.estimand == "expected" else _whole(due)
 
+    @documented(interval)
     def counts(self, level: float = 0.95) -> Counts:
         """Number of items of each class, with intervals.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Probability that an interval contains the count.
 
         Returns
         -------

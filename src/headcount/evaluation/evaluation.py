@@ -13,6 +13,7 @@ from scipy.stats import rankdata
 
 from headcount import plots
 from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.documentation import documented
 from headcount._support.execution import versions
 from headcount._support.frames import pl
 from headcount._support.parameters import check_choice
@@ -208,7 +209,8 @@ class Evaluation:
         Parameters
         ----------
         metrics : str, callable, sequence of these, or mapping of str to these
-            As for `evaluate`. A metric with a name that is there already replaces it.
+            Names from `headcount.metrics` ("mae" and the like too), or functions ``(p, p_hat)``
+            that return one number per sample. They replace those of the same name.
         """
         added = {
             measure.name: errors_of_methods(
@@ -264,7 +266,7 @@ class Evaluation:
         Parameters
         ----------
         metric : str, default=None
-            One of ``metrics``; the first one by default.
+            One of the metrics; the first one by default.
         """
         values = self.metrics[self._metric(metric)]
         return pl.DataFrame(dict(zip(self.methods, values, strict=True)))
@@ -319,16 +321,9 @@ class Evaluation:
             )
         return group(values, by, bins)
 
+    @documented(errors, compare)
     def compare(self, test: str = "wilcoxon", *, metric: str | None = None) -> Comparison:
-        """Test which methods differ.
-
-        Parameters
-        ----------
-        test : {"wilcoxon", "ttest", "nemenyi"}, default="wilcoxon"
-            The test; see `headcount.compare`.
-        metric : str, default=None
-            One of ``metrics``; the first one by default.
-        """
+        """Test which methods differ."""
         return compare(self.errors(metric), test=test)
 
     def plot_diagonal(self, **options: Any) -> Axes:
@@ -603,14 +598,9 @@ class Evaluations:
         ]
         return pl.concat(frames, how="diagonal")
 
+    @documented(Evaluation.errors)
     def errors(self, metric: str | None = None) -> pl.DataFrame:
-        """Mean errors, one row per dataset and one column per method.
-
-        Parameters
-        ----------
-        metric : str, default=None
-            One of the metrics; the first one by default.
-        """
+        """Mean errors, one row per dataset and one column per method."""
         columns: dict[str, Any] = {"dataset": list(self.each)}
         return pl.DataFrame(
             columns | dict(zip(self.methods, self._means(metric).T, strict=True))
@@ -622,18 +612,12 @@ class Evaluations:
             [one.only(*self.methods).metrics[name].mean(axis=1) for one in self.each.values()]
         )
 
+    @documented(errors, compare)
     def compare(self, test: str = "nemenyi", *, metric: str | None = None) -> Comparison:
-        """Test which methods differ over the datasets, by their mean errors.
-
-        Parameters
-        ----------
-        test : {"nemenyi", "wilcoxon", "ttest"}, default="nemenyi"
-            The test; see `headcount.compare`.
-        metric : str, default=None
-            One of the metrics; the first one by default.
-        """
+        """Test which methods differ over the datasets, by their mean errors."""
         return compare(self.errors(metric).drop("dataset"), test=test)
 
+    @documented(errors)
     def table(
         self,
         metric: str | None = None,
@@ -646,8 +630,6 @@ class Evaluations:
 
         Parameters
         ----------
-        metric : str, default=None
-            One of the metrics; the first one by default.
         digits : int, default=4
             Decimals of the errors.
         sd : bool, default=False

@@ -15,6 +15,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.documentation import documented
 from headcount._support.execution import base_seeds, track
 from headcount._support.frames import pl
 from headcount._support.parameters import check_count, check_grid, check_number
@@ -515,6 +516,7 @@ class GridSearch(Quantifier):
     progress: bool | None = None
     random_state: Any = None
 
+    @documented(Quantifier.fit)
     def fit(
         self,
         X: Any,
@@ -526,12 +528,6 @@ class GridSearch(Quantifier):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
-            Items.
-        y : array-like of shape (n,)
-            Their labels.
-        sample_weight : array-like of shape (n,), default=None
-            Weights of the items.
         groups : array-like of shape (n,), default=None
             Groups of the items: none is divided, neither by the parts that settings are
             tried on nor by cross-fitting.

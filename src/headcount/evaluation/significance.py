@@ -13,6 +13,7 @@ from scipy import special, stats
 
 from headcount import plots
 from headcount._support.arrays import Floats
+from headcount._support.documentation import documented
 from headcount._support.frames import pl
 from headcount._support.parameters import check_choice, check_count, check_fraction
 from headcount._support.text import Cell, Table, html_result
@@ -239,14 +240,9 @@ class Comparison:
         """
         return self._printed(decimals).to_markdown()
 
+    @documented(to_markdown)
     def to_latex(self, *, decimals: int | None = None) -> str:
-        r"""A LaTeX ``tabular``, the best mean in bold; needs ``\usepackage{booktabs}``.
-
-        Parameters
-        ----------
-        decimals : int, default=None
-            Digits of means and deviations; by default as many as suit the largest mean.
-        """
+        r"""A LaTeX ``tabular``, the best mean in bold; needs ``\usepackage{booktabs}``."""
         return self._printed(decimals).to_latex()
 
     def _printed(self, decimals: int | None) -> Table:

@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from headcount._support.arrays import Array, Floats
+from headcount._support.documentation import documented
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_random_state
 from headcount.errors import HeadcountError
@@ -227,15 +228,9 @@ def is_quapy(method: Any) -> bool:
     return isinstance(method, _import("quapy.method.base").BaseQuantifier)
 
 
+@documented(ForeignQuantifier)
 class QuaPyQuantifier(ForeignQuantifier):
     """Quantifier of QuaPy: see `from_quapy`.
-
-    Parameters
-    ----------
-    method : quantifier of QuaPy
-        The quantifier. It is copied before it is fitted.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of numpy's global random state, which QuaPy uses. None leaves it alone.
 
     Examples
     --------

@@ -198,6 +198,7 @@ class QuantificationTreeClassifier(_VotingTrees):
         return tree.counts[leaves]
 
 
+@documented(QuantificationTreeClassifier)
 @dataclass(eq=False, repr=False)
 class QuantificationForestClassifier(_VotingTrees):
     """Forest of trees that balance the false positives and negatives of each class.
@@ -216,11 +217,6 @@ class QuantificationForestClassifier(_VotingTrees):
     scope : {"node", "tree"}, default="node"
         Part of the tree in which errors are balanced: each node alone, with deep trees, or
         the whole tree, with small trees; see :class:`QuantificationTreeClassifier`.
-    max_features : "log2", int or None, default="log2"
-        Number of random features that a node tries: floor(log2 d) + 1, a number, or all. If
-        none of them has an acceptable split, the others are tried too.
-    max_depth : int or None, default=None
-        Largest number of splits from the root to a leaf. By default unlimited.
     min_samples_leaf : int, default=1
         Smallest number of items of the bootstrap sample in a leaf.
     random_state : int, RandomState, Generator or None, default=None

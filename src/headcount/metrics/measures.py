@@ -496,15 +496,9 @@ def macro_nmd(p: ArrayLike, p_hat: ArrayLike, *, last_bin_closed: bool = False) 
     return errors(nmd_by_bin(p, p_hat, last_bin_closed=last_bin_closed).mean(axis=-1))
 
 
+@documented(macro_nmd)
 def nmd_by_bin(p: ArrayLike, p_hat: ArrayLike, *, last_bin_closed: bool = False) -> Floats:
     """Mean of :func:`nmd` in each range of the samples' true mean label: see `macro_nmd`.
-
-    Parameters
-    ----------
-    p, p_hat : array-like of shape (..., S, K)
-        True and estimated shares of ordered classes in a set of S samples.
-    last_bin_closed : bool, default=False
-        Include samples whose mean label is exactly K in the last bin.
 
     Returns
     -------

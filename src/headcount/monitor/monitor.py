@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from headcount._support.documentation import documented
 from headcount._support.execution import check_fork
 from headcount._support.files import locked, new_folder, write_bytes
 from headcount._support.parameters import check_choice, check_count
@@ -365,15 +366,14 @@ class Monitor(ShownAsPrinted):
                 event = {"kind": "rebase", "stream": stream, "chunk": name}
                 self._folder.add_event({**event, "last": history.times[-1]})
 
+    @documented(update)
     def replay(self, history: Any, *, separator: str | None = None) -> Monitor:
         """Try the monitor on rows of the past, without a trace in its folder.
 
         Parameters
         ----------
         history : frame or path
-            Rows, as for `update`.
-        separator : str, default=None
-            Separator of columns in CSV files.
+            Rows of the past, with the columns of new rows.
 
         Returns
         -------

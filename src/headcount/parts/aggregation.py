@@ -191,12 +191,7 @@ class MedianOfHistograms(Aggregation):
             histogram = np.ascontiguousarray(histograms[:, left:right])
             solutions.append(self.solver.solve(profiles, histogram))
         positive = np.median([solution.prevalence[:, 1] for solution in solutions], axis=0)
-        return Solution(
-            np.column_stack([1 - positive, positive]),
-            np.all([solution.converged for solution in solutions], axis=0),
-            np.max([solution.iterations for solution in solutions], axis=0),
-            np.mean([solution.objective for solution in solutions], axis=0),
-        )
+        return Solution.combined(np.column_stack([1 - positive, positive]), solutions)
 
 
 @runtime_checkable

@@ -340,7 +340,7 @@ class InLogRatios:
     inner : representation or likelihood
         Takes the log-ratios as items.
     shrinkage : float
-        As for `log_ratios`.
+        Part of the way to equal scores that scores are moved first.
 
     Examples
     --------

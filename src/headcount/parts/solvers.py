@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from headcount._kernels.expectation_maximisation import maximise_by_em
 from headcount._kernels.matching import match_mixtures, match_two, match_two_absolute
 from headcount._kernels.quadratic_programs import minimise_quadratics
 from headcount._support.arrays import Bools, Floats
+from headcount._support.documentation import documented
 from headcount._support.execution import each_range
 from headcount.errors import HeadcountError
 from headcount.samples.samples import Samples
@@ -53,6 +55,10 @@ class Solution:
     def __len__(self) -> int:
         return len(self.prevalence)
 
+    def __getitem__(self, samples: Any) -> Solution:
+        """Solution of some samples, in the order of their numbers."""
+        return Solution(*(values[samples] for values in vars(self).values()))
+
     @classmethod
     def closed_form(cls, prevalence: Floats, objective: Floats | None = None) -> Solution:
         """Solution without steps."""
@@ -69,11 +75,22 @@ class Solution:
         """Join the solutions of consecutive batches."""
         if len(parts) == 1:
             return parts[0]
+        columns = zip(*(vars(solution).values() for solution in parts), strict=True)
+        return cls(*map(np.concatenate, columns))
+
+    @classmethod
+    def combined(
+        cls,
+        prevalence: Floats,
+        solutions: Sequence[Solution],
+        objective: Callable[..., Floats] = np.mean,
+    ) -> Solution:
+        """Shares made of several solutions for the same samples, with their diagnostics."""
         return cls(
-            np.concatenate([solution.prevalence for solution in parts]),
-            np.concatenate([solution.converged for solution in parts]),
-            np.concatenate([solution.iterations for solution in parts]),
-            np.concatenate([solution.objective for solution in parts]),
+            prevalence,
+            np.all([solution.converged for solution in solutions], axis=0),
+            np.max([solution.iterations for solution in solutions], axis=0),
+            objective([solution.objective for solution in solutions], axis=0),
         )
 
 
@@ -124,7 +141,7 @@ class LeastSquares:
         H = profiles @ profiles.T + roughness(K, self.smoothness) / 2
         solution = _minimise(H, np.zeros(K), profiles, seen)
         residual = 2 * solution.objective + np.einsum("sb,sb->s", seen, seen)
-        return _with_objective(solution, np.maximum(residual, 0))
+        return replace(solution, objective=np.maximum(residual, 0))
 
 
 @dataclass(frozen=True)
@@ -155,21 +172,16 @@ class KernelDistance:
         K = len(profiles)
         H = _symmetric(profiles) + roughness(K, self.smoothness) / 2
         solution = _minimise(H, np.zeros(K), np.eye(K), seen)
-        return _with_objective(solution, 2 * solution.objective)
+        return replace(solution, objective=2 * solution.objective)
 
 
+@documented(KernelDistance)
 @dataclass(frozen=True)
 class EnergyDistance:
     """Minimise the energy distance 2 s'p - p'Ap over the simplex.
 
     `profiles` holds A, the mean distance between classes; `seen` a row s, the mean
     distance between the sample and each class.
-
-    Parameters
-    ----------
-    smoothness : float, default=0.0
-        Weight of the penalty on bends in the shares of ordered classes:
-        smoothness/2 sum (p_{j-1} - 2 p_j + p_{j+1})^2 is added to the objective.
 
     Examples
     --------
@@ -193,7 +205,7 @@ class EnergyDistance:
         H += scale / K**2 + roughness(K, self.smoothness) / 2
         solution = _minimise(H, rows, -np.eye(K), seen, scale=scale)
         constant = rows.mean() - scale / K**2
-        return _with_objective(solution, 2 * solution.objective + constant)
+        return replace(solution, objective=2 * solution.objective + constant)
 
 
 @dataclass(frozen=True)
@@ -223,7 +235,7 @@ class CauchySchwarz:
         shares = np.divide(
             solution.prevalence, total, out=np.full_like(scaled, 1 / K), where=total > 0
         )
-        return Solution(shares, solution.converged, solution.iterations, solution.objective)
+        return replace(solution, prevalence=shares)
 
 
 def _minimise(
@@ -254,10 +266,6 @@ def _minimise(
 def _symmetric(matrix: Floats) -> Floats:
     """Symmetric part: without the rounding that makes two equal means differ."""
     return (matrix + matrix.T) / 2
-
-
-def _with_objective(solution: Solution, objective: Floats) -> Solution:
-    return Solution(solution.prevalence, solution.converged, solution.iterations, objective)
 
 
 @dataclass(frozen=True)
@@ -435,6 +443,7 @@ def _least_absolute(profiles: Floats, seen: Floats) -> Solution:
 _EM_STEPS = 5
 
 
+@documented(Divergence)
 @dataclass(frozen=True)
 class MaximumLikelihood:
     """Minimise -mean_i log(R_i . p) over the simplex, to a proven distance from the optimum.
@@ -449,10 +458,6 @@ class MaximumLikelihood:
 
     Parameters
     ----------
-    tol : float, default=1e-10
-        Largest proven distance of the objective from its minimum.
-    max_iter : int, default=100
-        Largest number of steps.
     smoothness, flatness : float, default=0.0
         Weights of the penalties on bends and on jumps in the shares of ordered classes.
     concentration : float or ndarray of shape (K,), default=1.0

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from headcount._support.arrays import Floats, Ints
+from headcount._support.documentation import documented
 from headcount._support.parameters import check_choice, check_count, check_fraction, check_share
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Verdicts, check_scores, encode_labels
@@ -206,6 +207,7 @@ class ACC(AggregativeQuantifier):
         return _fitted_on_rates(cls(), table, [n_negative, n_positive], classes, 2)
 
 
+@documented(ACC)
 @quantifier_class
 class PACC(AggregativeQuantifier):
     """Probabilistic adjusted classify and count: `ACC` with mean posteriors for counts.
@@ -213,11 +215,6 @@ class PACC(AggregativeQuantifier):
     With two classes it is the ratio estimator of Vaz, Izbicki & Stern (Journal of Machine
     Learning Research 20, 2019), (mean g - E[g|0]) / (E[g|1] - E[g|0]), with the positive
     score as g.
-
-    Parameters
-    ----------
-    solution : {"least-squares", "clip", "project"}, default="least-squares"
-        As for `ACC`.
     """
 
     info: ClassVar = MethodInfo(

@@ -133,6 +133,7 @@ class ShareEstimator(BaseEstimator):
         check_is_fitted(self, "fitted_")
         return self.fitted_.solve_many(X, samples).prevalence
 
+    @documented(predict)
     def estimate(
         self,
         X: Any,
@@ -158,8 +159,6 @@ class ShareEstimator(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or frame of shape (n, d), list of texts, Scored, Verdicts
-            One sample: the items whose shares are wanted.
         labelled : pair of array-like, default=None
             Rows of X that have a label, and their labels. The rows must have been drawn at
             random: by `plan_labels`, or as a simple random sample.
@@ -178,13 +177,12 @@ class ShareEstimator(BaseEstimator):
         prior : None, float, array-like of shape (K,) or (M, K), default=None
             Prior distribution of the shares: parameters of a Dirichlet distribution, or draws
             from any other one. None is a mixture of the uniform distribution (half), one that
-            prefers rare classes, and one around the training shares (a quarter each); with
-            ``posterior`` it is the uniform distribution.
+            prefers rare classes, and one around the training shares (a quarter each).
         posterior : bool, default=False
-            Draw from the posterior under the method's own likelihood instead: binned scores
-            or predicted classes with unknown rates (ACC, PACC, GAC, GPAC, DyS, HDy), or
-            likelihoods of the items (SLD, KDEyML), raised to a power such that intervals
-            cover 95% of the shares of simulated samples.
+            Draw from the posterior under the method's own likelihood instead, by default with
+            a uniform prior: binned scores or predicted classes with unknown rates (ACC, PACC,
+            GAC, GPAC, DyS, HDy), or likelihoods of the items (SLD, KDEyML), raised to a power
+            such that intervals cover 95% of the shares of simulated samples.
         replicates : int, default=4000
             Number of simulated samples; fewer if the sample has more than 5,000 items.
         random_state : int, RandomState, Generator or None, default=None
@@ -232,6 +230,9 @@ class ShareEstimator(BaseEstimator):
     ) -> list[Estimate]:
         """Estimate the shares in many samples of a pool, such as months or groups.
 
+        The prior may also be "shared": it is then learnt from the samples themselves, if there
+        are ten or more with at most 200 items in the median: sites or products that are alike.
+
         Parameters
         ----------
         labelled : pair of array-like, default=None
@@ -240,9 +241,6 @@ class ShareEstimator(BaseEstimator):
         design : LabelPlan, default=None
             Plan that the labelled rows were drawn by, with the samples as its groups. None
             for a simple random sample of the pool.
-        prior : None, "shared", float, array-like of shape (K,) or (M, K), default=None
-            As for `estimate`. "shared" learns it from the samples themselves, if there are ten
-            or more with at most 200 items in the median: sites or products that are alike.
 
         Returns
         -------
@@ -392,6 +390,7 @@ class Quantifier(ShareEstimator):
         )
         return estimate_groups(self.fitted_, statistics, by, options)
 
+    @documented(ShareEstimator.estimate)
     def plan_labels(
         self,
         X: Any,
@@ -428,8 +427,6 @@ class Quantifier(ShareEstimator):
             Shares that the precision is for: those of the pool, or of its population.
         level : float, default=0.95
             Level of the intervals.
-        random_state : int, RandomState, Generator or None, default=None
-            Random seed; None takes the quantifier's own, if that is a number.
 
         Returns
         -------

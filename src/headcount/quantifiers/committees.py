@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from headcount import metrics
 from headcount._support.arrays import Array, Floats, divided_by_sums
+from headcount._support.documentation import documented
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_choice, check_number
 from headcount.errors import HeadcountError
@@ -100,12 +101,8 @@ def combined(solutions: Sequence[Solution], weights: Floats, rule: str) -> Solut
     `weights` has the shape (M, S); `rule` is "mean" or "median".
     """
     shares = [solution.prevalence for solution in solutions]
-    return Solution(
-        _mean(shares, weights) if rule == "mean" else _median(shares, weights),
-        np.all([solution.converged for solution in solutions], axis=0),
-        np.max([solution.iterations for solution in solutions], axis=0),
-        np.mean([solution.objective for solution in solutions], axis=0),
-    )
+    combine = _mean if rule == "mean" else _median
+    return Solution.combined(combine(shares, weights), solutions)
 
 
 def _mean(shares: Sequence[Floats], weights: Floats) -> Floats:
@@ -408,6 +405,7 @@ def _trained(member: Quantifier, training: Training, classes: Array, groups: Any
     return member.fit(training.items, classes[training.codes], training.weights, groups)
 
 
+@documented(Quantifier, Median)
 @dataclass(eq=False, repr=False)
 class Mean(Quantifier):
     """Mean of the shares over several quantifiers on one classifier (SC-MQ).
@@ -421,19 +419,12 @@ class Mean(Quantifier):
         Quantifiers to fit on the scores; their own classifiers are not used. By default
         `EDy`, `KDEyML`, `GPAC` and `SLD`. (The authors started the last one at the estimate
         of `GPAC`.)
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default.
     weights : {"ae", "rae"}, sequence of float or None, default=None
         Weights of the quantifiers: equal, as given, or the inverse of their mean error on
         samples of the training items, scored out-of-fold.
     keep : float, default=1.0
         With ``weights`` "ae" or "rae", the share of the quantifiers to keep: those with the
         smallest errors.
-    protocol : protocol or None, default=None
-        Draws the samples that errors are measured on; by default `UPP`, 200 samples of 500
-        items, or of as many as there are.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
     random_state : int, RandomState, Generator or None, default=None
         Random seed of the folds, of the samples, and of quantifiers that have none.
 

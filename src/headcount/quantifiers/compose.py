@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, cast
 
+from headcount._support.documentation import documented
 from headcount._support.parameters import check_choice
 from headcount.errors import HeadcountError
 from headcount.parts.aggregation import (
@@ -48,6 +49,7 @@ _OF_MEANS = (
 )
 
 
+@documented(Quantifier)
 @dataclass(eq=False, repr=False)
 class Compose(Quantifier):
     """Method made of a representation and a solver.
@@ -71,10 +73,6 @@ class Compose(Quantifier):
     input : {"posteriors", "labels", "features"} or None, default=None
         Items that the representation takes: outputs of the classifier, or features. By
         default what representations of the library take, and posteriors for others.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------

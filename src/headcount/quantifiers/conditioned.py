@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._support.arrays import Floats, Ints
+from headcount._support.documentation import documented
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_flag
 from headcount.errors import HeadcountError
@@ -32,6 +33,8 @@ from headcount.samples.samples import Samples
 from headcount.scores.scorer import ItemScorer, ScoredPool, equal_scorers
 
 
+@documented(Quantifier.estimate)
+@dataclass(eq=False, repr=False)
 class Conditioned(Quantifier):
     """Shares that lead to the answers of one or several quantifiers.
 
@@ -49,8 +52,6 @@ class Conditioned(Quantifier):
         By default maximum likelihood with and without calibration, and adjusted probabilistic
         counts: ``[SLD(), SLD(calibration=None), GPAC()]``. Quantifiers with
         equal classifiers share their scores; those with different ones are combined, too.
-    prior : None, float, array-like of shape (K,) or (M, K), default=None
-        Prior distribution of the shares, as for `estimate`.
     replicates : int, default=4000
         Number of simulated samples for each sample size.
     random_state : int, RandomState, Generator or None, default=None
@@ -85,18 +86,11 @@ class Conditioned(Quantifier):
         resamples=True,
     )
 
-    def __init__(
-        self,
-        quantifier: Quantifier | Sequence[Quantifier] | None = None,
-        *,
-        prior: Any = None,
-        replicates: int = 4000,
-        random_state: Any = None,
-    ) -> None:
-        self.quantifier = quantifier
-        self.prior = prior
-        self.replicates = replicates
-        self.random_state = random_state
+    quantifier: Quantifier | Sequence[Quantifier] | None = None
+    _: KW_ONLY
+    prior: Any = None
+    replicates: int = 4000
+    random_state: Any = None
 
     def _given(self) -> Sequence[Any]:
         """The quantifiers as the user gave them."""
@@ -275,12 +269,7 @@ class _Joint(Model):
 
 
 def _in_a_row(answers: Sequence[Solution]) -> Solution:
-    return Solution(
-        np.concatenate([answer.prevalence for answer in answers], axis=1),
-        np.all([answer.converged for answer in answers], axis=0),
-        np.max([answer.iterations for answer in answers], axis=0),
-        np.mean([answer.objective for answer in answers], axis=0),
-    )
+    return Solution.combined(np.hstack([answer.prevalence for answer in answers]), answers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,6 +305,8 @@ class _Points(Model):
 _TRIALS, _LARGEST_TRIAL = 200, 20_000
 
 
+@documented(Conditioned, Quantifier)
+@dataclass(eq=False, repr=False)
 class AutoQuantifier(Conditioned):
     """Strong methods over one or several classifiers, combined by conditioning.
 
@@ -328,23 +319,12 @@ class AutoQuantifier(Conditioned):
     ----------
     classifier : scikit-learn classifier, or sequence of them, default=None
         Logistic regression by default. Of several classifiers, all answers count.
-    cv : int or splitter, default=5
-        Folds for scoring the training items.
-    prior : None, float, array-like of shape (K,) or (M, K), default=None
-        Prior distribution of the shares, as for `estimate`.
-    replicates : int, default=4000
-        Number of simulated samples for each sample size.
     ordered : bool, default=False
         True if the classes are ordered, such as grades. Then the count of `OrdinalPACC` is
         combined with the others, and half of the simulated samples have shares like those of
         training, moved up or down along the classes or concentrated, much or little.
     random_state : int, RandomState, Generator or None, default=None
         Random seed of the folds and the simulations.
-
-    Attributes
-    ----------
-    members_ : list of Quantifier
-        The fitted methods.
 
     Examples
     --------
@@ -368,22 +348,11 @@ class AutoQuantifier(Conditioned):
         aliases=("auto",),
     )
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        cv: Any = 5,
-        prior: Any = None,
-        replicates: int = 4000,
-        ordered: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.classifier = classifier
-        self.cv = cv
-        self.prior = prior
-        self.replicates = replicates
-        self.ordered = ordered
-        self.random_state = random_state
+    quantifier: Any = field(init=False)  # several, made of the classifiers
+    classifier: Any = None
+    _: KW_ONLY
+    cv: Any = 5
+    ordered: bool = False
 
     def _given(self) -> Sequence[Quantifier]:
         several = isinstance(self.classifier, list | tuple)
@@ -420,14 +389,9 @@ class AutoQuantifier(Conditioned):
     def _takes(self) -> Input:
         return "posteriors"
 
+    @documented(Quantifier.explain)
     def explain(self, size: int = 500) -> str:
-        """Methods that are combined, and their errors in simulated samples.
-
-        Parameters
-        ----------
-        size : int, default=500
-            Number of items of a simulated sample.
-        """
+        """Methods that are combined, and their errors in simulated samples."""
         check_is_fitted(self, "fitted_")
         training: Any = self.fitted_.simulation_items()
         model: Any = self.fitted_.model

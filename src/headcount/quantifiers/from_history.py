@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +15,7 @@ from headcount._support.arrays import Floats, Ints
 from headcount._support.documentation import documented
 from headcount._support.execution import base_seeds
 from headcount.errors import HeadcountError
-from headcount.estimates.backtest import Backtest, LabelledGroups, group_members, run_backtest
+from headcount.estimates.backtest import LabelledGroups, group_members, run_backtest
 from headcount.estimates.history import History
 from headcount.items.arrays import Scored, Verdicts, encode_labels, take_rows
 from headcount.parts.fitted import Fitted, Input, MethodInfo
@@ -23,6 +23,7 @@ from headcount.quantifiers.base import Quantifier, ShareEstimator, seeded
 from headcount.quantifiers.likelihood import SLD
 
 
+@dataclass(eq=False, repr=False)
 class FromHistory(Quantifier):
     """Shares by the reading of the data that held in labelled groups, such as months or sites.
 
@@ -75,13 +76,9 @@ class FromHistory(Quantifier):
         needs_groups=True,
     )
 
-    backtest_: Backtest
-
-    def __init__(
-        self, quantifier: Quantifier | None = None, *, random_state: Any = None
-    ) -> None:
-        self.quantifier = quantifier
-        self.random_state = random_state
+    quantifier: Quantifier | None = None
+    _: KW_ONLY
+    random_state: Any = None
 
     def _takes(self) -> Input:
         return self._unfitted()._takes()

@@ -154,7 +154,7 @@ class _ShrunkWeights(Aggregation):
             self._solve_alike(means[order[edges[i] : edges[i + 1]]], size)
             for i, size in enumerate(distinct)
         ]
-        return _in_order(Solution.concatenate(solutions), order)
+        return Solution.concatenate(solutions)[np.argsort(order)]
 
     def _solve_alike(self, seen: Floats, size: int) -> Solution:
         assert self.prior is not None
@@ -164,17 +164,6 @@ class _ShrunkWeights(Aggregation):
             np.hstack([self.moments.profiles, np.diag(root / self.prior)]),
             np.hstack([seen, np.tile(root, (len(seen), 1))]),
         )
-
-
-def _in_order(solution: Solution, order: Ints) -> Solution:
-    """Results of samples that were solved in the given order, in their original order."""
-    place = np.argsort(order)
-    return Solution(
-        solution.prevalence[place],
-        solution.converged[place],
-        solution.iterations[place],
-        solution.objective[place],
-    )
 
 
 # Shares are not changed in directions in which the classes differ less than this, relative to

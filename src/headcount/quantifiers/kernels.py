@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from headcount._support.arrays import Array, Floats
-from headcount._support.documentation import parametrised
+from headcount._support.documentation import documented, parametrised
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import (
     check_bandwidth,
@@ -224,6 +224,7 @@ class KMM(WithSmoothness, _WithBandwidth):
         return Moments(KernelMeans(self._checked_bandwidth()), solver)
 
 
+@documented(WithSmoothness)
 @quantifier_class
 class KMMx(Quantifier):
     """Kernel mean matching of the features, by random Fourier features; no classifier.
@@ -235,8 +236,6 @@ class KMMx(Quantifier):
     bandwidth : float or None, default=None
         Standard deviation of the Gaussian kernel. None is the root of the sum of the
         variances of the training features. Features should have comparable scales.
-    smoothness : float, default=0.0
-        As for `GPAC`.
     random_state : int, RandomState, Generator or None, default=None
         Random seed of the projections.
     """

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from headcount._support.arrays import Array
+from headcount._support.documentation import documented
 from headcount.errors import HeadcountError
 from headcount.learn.multivariate_svc import MultivariateSVC
 from headcount.learn.neighbours import ProportionWeightedKNN
@@ -102,16 +103,10 @@ def _out_of_bag(forest: QuantificationForestClassifier, training: Training) -> T
     return Training(forest.oob_prediction_[voted], codes, training.n_classes)
 
 
+@documented(Quantifier, ProportionWeightedKNN)
 @dataclass(eq=False, repr=False)
 class PWK(Quantifier):
     """Classify and count by nearest neighbours, with larger weights for rare classes.
-
-    Parameters
-    ----------
-    n_neighbors : int, default=10
-        Number of neighbours that vote.
-    alpha : float, default=1.0
-        The larger, the more similar the weights of frequent and rare classes.
 
     See Also
     --------
@@ -144,24 +139,13 @@ class PWK(Quantifier):
         return counted(learner)
 
 
+@documented(QuantificationForestClassifier)
 @quantifier_class
 class QF(Quantifier):
     """Quantification forest: count the predictions of trees grown to balance their errors.
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of trees.
-    criterion : {"balance", "balance_errors"}, default="balance"
-        Criterion that splits minimise: imbalance of errors, or imbalance times errors.
-    scope : {"node", "tree"}, default="node"
-        Part in which errors are balanced: each node, or the whole tree.
-    max_features : "log2", int or None, default="log2"
-        Number of features that a node tries.
-    max_depth : int or None, default=None
-        Largest number of splits from the root to a leaf.
-    min_samples_leaf : int, default=1
-        Smallest number of items in a leaf.
     random_state : int, RandomState, Generator or None, default=None
         Random seed of items and features.
 
@@ -257,6 +241,7 @@ def _info(title: str, reference: str, *aliases: str) -> MethodInfo:
     )
 
 
+@documented(Quantifier, MultivariateSVC)
 @dataclass(eq=False, repr=False)
 class SVMQ(Quantifier):
     """Classify and count with a machine trained for recall and count together (Q).
@@ -266,19 +251,6 @@ class SVMQ(Quantifier):
 
     Parameters
     ----------
-    C : float or None, default=None
-        Weight of the loss against the margin. None is 1, and 0.1 for more than 10,000
-        training items.
-    kernel : {"linear", "rbf"}, default="linear"
-        Linear, or an approximate Gaussian kernel.
-    gamma : {"scale", "auto"} or float, default="auto"
-        Coefficient of the Gaussian kernel: 1 / (d X.var()), 1 / d, or a number.
-    n_components : int or None, default=300
-        Number of training items that the Gaussian kernel is approximated by; None for all.
-    tol : float, default=0.1
-        Violation tolerated, in percent.
-    max_iter : int, default=5000
-        Largest number of training rounds.
     random_state : int, RandomState, Generator or None, default=None
         Random seed of the items for the Gaussian kernel.
 

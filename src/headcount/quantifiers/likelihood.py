@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import gammaln, softmax
 
 from headcount._support.arrays import Array, Floats
+from headcount._support.documentation import parametrised
 from headcount._support.parameters import (
     check_choice,
     check_count,
@@ -20,7 +21,7 @@ from headcount.parts.aggregation import Aggregation, Mixture, NoiseStoppedMixtur
 from headcount.parts.fitted import MethodInfo
 from headcount.parts.solvers import ExpectationMaximisation, MaximumLikelihood, Solution
 from headcount.parts.training import Training
-from headcount.quantifiers.base import AggregativeQuantifier
+from headcount.quantifiers.base import AggregativeQuantifier, quantifier_class
 from headcount.samples.samples import Samples
 from headcount.scores.calibration import CALIBRATIONS, fit_calibrator
 
@@ -28,10 +29,23 @@ from headcount.scores.calibration import CALIBRATIONS, fit_calibrator
 _TOLERANCES = {"noise": 0.4, "converged": 1e-10, "classic": 1e-4, "norm": 1e-6}
 
 
+@parametrised
 class WithCalibration(AggregativeQuantifier):
-    """Base of methods on the likelihoods that posteriors imply."""
+    """Base of methods on the likelihoods that posteriors imply.
 
-    calibration: str | None
+    Parameters
+    ----------
+    classifier : scikit-learn classifier, default=None
+        Logistic regression by default. Its posteriors should be calibrated.
+    cv : int, splitter, list of splits or None, default=5
+        Folds for scoring the training items, if there is a calibration to learn.
+    calibration : {None, "auto", "ts", "bcts", "vs", "nbvs", "platt", "isotonic"}, default=None
+        Method of recalibrating the posteriors, fitted on out-of-fold ones. "auto" lies between
+        "ts" and "vs": nearer to "ts" where few items say that classes differ. "vs-centred" and
+        "nbvs-centred" subtract the mean of an item's log-posteriors first.
+    """
+
+    calibration: str | None = None
 
     def _learns_from_scores(self) -> bool:
         return self.calibration is not None
@@ -40,6 +54,7 @@ class WithCalibration(AggregativeQuantifier):
         return PosteriorRatios.checked(self.calibration, self.classifier)
 
 
+@quantifier_class
 class SLD(WithCalibration):
     """Maximum likelihood of the shares given a classifier's posteriors (EMQ).
 
@@ -54,12 +69,6 @@ class SLD(WithCalibration):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default. Its posteriors should be calibrated.
-    calibration : {"auto", "ts", "bcts", "vs", "nbvs", "platt", "isotonic"} or None
-        Method of recalibrating the posteriors, fitted on out-of-fold ones. "auto" lies between
-        "ts" and "vs": nearer to "ts" where few items say that classes differ. "vs-centred" and
-        "nbvs-centred" subtract the mean of an item's log-posteriors first.
     stop : {"noise", "converged", "classic", "norm"}, default="noise"
         Rule for stopping. "converged" is the maximum itself, found exactly. The others run
         expectation maximisation from the training shares and stop early, which keeps the
@@ -75,18 +84,6 @@ class SLD(WithCalibration):
         the largest distance of the mean log-likelihood from its maximum.
     max_iter : int, default=1000
         Largest number of steps.
-    cv : int or splitter, default=5
-        Folds for scoring the training items, if there is a calibration to learn.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import SLD
-    >>> X, y = load_iris(return_X_y=True)
-    >>> SLD().fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -99,23 +96,10 @@ class SLD(WithCalibration):
         aliases=("EMQ", "EM"),
     )
     posterior_kind = "likelihood"
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        calibration: str | None = "auto",
-        stop: str = "noise",
-        tol: float | None = None,
-        max_iter: int = 1000,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.calibration = calibration
-        self.stop = stop
-        self.tol = tol
-        self.max_iter = max_iter
+    calibration: str | None = "auto"
+    stop: str = "noise"
+    tol: float | None = None
+    max_iter: int = 1000
 
     def _aggregation(self) -> Aggregation:
         ratios = self._ratios()
@@ -133,6 +117,7 @@ class SLD(WithCalibration):
         )
 
 
+@quantifier_class
 class RegularizedLikelihood(WithCalibration):
     """Maximum likelihood with penalties on uneven shares, or with a Dirichlet prior.
 
@@ -154,11 +139,6 @@ class RegularizedLikelihood(WithCalibration):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default. Its posteriors should be calibrated.
-    calibration : {None, "auto", "platt", "isotonic", "ts", "bcts", "vs", "nbvs"}, default=None
-        Method of recalibrating the posteriors, fitted on out-of-fold ones. "auto" lies between
-        "ts" and "vs": nearer to "ts" where few items say that classes differ.
     flatness : float, default=0.0
         Weight of the penalty on differences between the shares of neighbouring classes.
     smoothness : float, default=0.001
@@ -172,10 +152,6 @@ class RegularizedLikelihood(WithCalibration):
         Largest distance of the objective from its minimum.
     max_iter : int, default=1000
         Largest number of steps.
-    cv : int or splitter, default=5
-        Folds for scoring the training items, if there is a calibration to learn.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
 
     Examples
     --------
@@ -194,27 +170,11 @@ class RegularizedLikelihood(WithCalibration):
         scoring="classifier",
         aliases=("MAPLS",),
     )
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        calibration: str | None = None,
-        flatness: float = 0.0,
-        smoothness: float = 1e-3,
-        concentration: Any = 1.0,
-        tol: float = 1e-10,
-        max_iter: int = 1000,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.calibration = calibration
-        self.flatness = flatness
-        self.smoothness = smoothness
-        self.concentration = concentration
-        self.tol = tol
-        self.max_iter = max_iter
+    flatness: float = 0.0
+    smoothness: float = 1e-3
+    concentration: Any = 1.0
+    tol: float = 1e-10
+    max_iter: int = 1000
 
     def _aggregation(self) -> Aggregation:
         solver = MaximumLikelihood(
@@ -322,6 +282,7 @@ def _reweights_classes(classifier: Any) -> bool:
 _STRENGTHS = 2.0 ** np.arange(13)
 
 
+@quantifier_class
 class HierarchicalLikelihood(WithCalibration):
     """Maximum likelihood with a Dirichlet prior whose strength is learnt from the sample.
 
@@ -340,27 +301,10 @@ class HierarchicalLikelihood(WithCalibration):
 
     Parameters
     ----------
-    classifier : scikit-learn classifier, default=None
-        Logistic regression by default. Its posteriors should be calibrated.
-    calibration : {None, "auto", "platt", "isotonic", "ts", "bcts", "vs", "nbvs"}, default=None
-        Method of recalibrating the posteriors, fitted on out-of-fold ones. "auto" lies between
-        "ts" and "vs": nearer to "ts" where few items say that classes differ.
     tol : float, default=1e-10
         Largest distance of each mode from the maximum.
     max_iter : int, default=1000
         Largest number of steps for each mode.
-    cv : int or splitter, default=5
-        Folds for scoring the training items, if there is a calibration to learn.
-    random_state : int, RandomState, Generator or None, default=None
-        Random seed of the folds.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from headcount import HierarchicalLikelihood
-    >>> X, y = load_iris(return_X_y=True)
-    >>> HierarchicalLikelihood().fit(X[::2], y[::2]).predict(X[75:125]).round(1)
-    array([0. , 0.5, 0.5])
     """
 
     info: ClassVar = MethodInfo(
@@ -373,21 +317,8 @@ class HierarchicalLikelihood(WithCalibration):
         depends_on_size=True,
         aliases=("FMAPLS",),
     )
-
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        calibration: str | None = None,
-        tol: float = 1e-10,
-        max_iter: int = 1000,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(classifier, cv=cv, random_state=random_state)
-        self.calibration = calibration
-        self.tol = tol
-        self.max_iter = max_iter
+    tol: float = 1e-10
+    max_iter: int = 1000
 
     def _aggregation(self) -> Aggregation:
         solver = LearntStrength(

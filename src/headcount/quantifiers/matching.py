@@ -10,6 +10,7 @@ import numpy as np
 
 from headcount._kernels.score_order import match_distributions, match_quantiles, quantile_means
 from headcount._support.arrays import Array, Floats
+from headcount._support.documentation import documented
 from headcount._support.execution import each_range
 from headcount._support.parameters import (
     check_choice,
@@ -76,6 +77,7 @@ class DyS(AggregativeQuantifier):
         return MedianOfHistograms(histograms, divergence)
 
 
+@documented(DyS)
 @quantifier_class
 class HDy(AggregativeQuantifier):
     """Match histograms of the positive score by Hellinger distance; two classes.
@@ -87,10 +89,6 @@ class HDy(AggregativeQuantifier):
     bins : sequence of int, default=(12,)
         Numbers of bins, one histogram for each. The authors used ``range(10, 111, 10)``,
         which needs thousands of training items.
-    balanced : bool, default=True
-        Rescale the scores to what they would be if both classes had been equally common in
-        training, so that bins differ for rare classes too. False takes the scores as they
-        are, as in published results.
     """
 
     info: ClassVar = MethodInfo(

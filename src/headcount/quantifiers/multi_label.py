@@ -86,7 +86,7 @@ class MultiLabel(BaseEstimator):
         sample_weight : array-like of shape (n,), default=None
             Weights of the items.
         groups : array-like of shape (n,), default=None
-            Groups of the items, for cross-fitting, as for ``fit`` of a quantifier.
+            Groups of the items, for cross-fitting: handed to the splitter of the quantifier.
         """
         base: Any = SLD() if self.quantifier is None else self.quantifier
         if not isinstance(base, Quantifier):
@@ -194,9 +194,9 @@ class MultiLabel(BaseEstimator):
         Parameters
         ----------
         **options : Any
-            ``weights``, ``clusters``, ``estimand``, ``prior``, ``replicates`` and
-            ``random_state``, as for ``estimate`` of a quantifier. A prior is that of the
-            shares of items without and with a tag.
+            Arguments of ``estimate`` of a quantifier: ``weights``, ``clusters``,
+            ``estimand``, ``prior``, ``replicates`` and ``random_state``. A prior is that of
+            the shares of items without and with a tag.
 
         Returns
         -------
@@ -205,14 +205,9 @@ class MultiLabel(BaseEstimator):
         """
         return self.estimate_many(X, None, **options)[0]
 
-    @documented(predict_many)
+    @documented(predict_many, estimate)
     def estimate_many(self, X: Any, samples: Any, **options: Any) -> list[TagEstimate]:
         """Estimate the shares of the tags in many samples of a pool, such as months.
-
-        Parameters
-        ----------
-        **options : Any
-            As for `estimate`.
 
         Returns
         -------

@@ -152,17 +152,6 @@ class OneClassQuantifier(BaseEstimator):
         shares = np.clip(self._shares(X, pool_samples(samples, X)), 0.0, 1.0)
         return np.column_stack([shares, 1 - shares])
 
-    @documented(predict)
-    def estimate(self, X: Any, **options: Any) -> Estimate:
-        """Estimate the shares of the class and of "other", with intervals.
-
-        Parameters
-        ----------
-        **options : Any
-            As for `estimate_many`.
-        """
-        return self.estimate_many(X, None, **options)[0]
-
     @documented(predict_many)
     def estimate_many(
         self,
@@ -214,6 +203,11 @@ class OneClassQuantifier(BaseEstimator):
                 posteriors, raw, pool.sizes.tolist(), strict=True
             )
         ]
+
+    @documented(predict, estimate_many)
+    def estimate(self, X: Any, **options: Any) -> Estimate:
+        """Estimate the shares of the class and of "other", with intervals."""
+        return self.estimate_many(X, None, **options)[0]
 
 
 @dataclass(eq=False, repr=False)

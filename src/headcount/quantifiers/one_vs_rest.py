@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import combinations
 from typing import Any, ClassVar, Self
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from headcount._support.arrays import Array, Bools, Floats, Ints, divided_by_sums
+from headcount._support.documentation import documented
 from headcount._support.parameters import check_choice, check_flag, check_fraction
 from headcount.errors import HeadcountError
 from headcount.items.arrays import check_labels
@@ -69,6 +70,7 @@ class OfTwoClasses(Quantifier):
         return self._base()._scorer()
 
 
+@dataclass(eq=False, repr=False)
 class OneVsRest(OfTwoClasses):
     """One two-class problem for each class against the others.
 
@@ -104,11 +106,9 @@ class OneVsRest(OfTwoClasses):
     # Whether the problems are those of ordered classes: see `FrankHall`.
     _ordered: ClassVar[bool] = False
 
-    def __init__(
-        self, quantifier: Quantifier | None = None, *, scoring: str = "shared"
-    ) -> None:
-        self.quantifier = quantifier
-        self.scoring = scoring
+    quantifier: Quantifier | None = None
+    _: KW_ONLY
+    scoring: str = "shared"
 
     def _scorer(self) -> Any:
         scorer = super()._scorer()
@@ -127,6 +127,8 @@ class OneVsRest(OfTwoClasses):
         return self._takes() == "posteriors" and self.scoring == "shared"
 
 
+@documented(OneVsRest)
+@dataclass(eq=False, repr=False)
 class OneVsOne(OfTwoClasses):
     """One two-class problem for each pair of classes.
 
@@ -135,11 +137,6 @@ class OneVsOne(OfTwoClasses):
     are nearest (pairwise coupling). Items of further classes are in the sample of every pair
     as well, so ratios are biased unless these items are rare: methods for any number of classes
     are usually better.
-
-    Parameters
-    ----------
-    quantifier : Quantifier, default=None
-        Quantifier for the two-class problems; `DyS` by default.
 
     Examples
     --------
@@ -159,8 +156,7 @@ class OneVsOne(OfTwoClasses):
         aliases=("OVO",),
     )
 
-    def __init__(self, quantifier: Quantifier | None = None) -> None:
-        self.quantifier = quantifier
+    quantifier: Quantifier | None = None
 
     def _takes(self) -> Input:
         return self._posteriors_alone()
@@ -231,7 +227,7 @@ class _EachClass(Aggregation):
     def _joined(self, each: list[Solution]) -> Solution:
         positive = _positive_shares(each)
         shares = _from_cumulative(1 - positive) if self.ordered else divided_by_sums(positive)
-        return _with_shares(shares, each)
+        return Solution.combined(shares, each, np.sum)
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +258,9 @@ class _EachPair(Aggregation):
             model.solve(self._view(items, *pair), samples)
             for model, pair in zip(self.fitted, pairs, strict=True)
         ]
-        return _with_shares(_coupled(_positive_shares(solutions), pairs, K), solutions)
+        return Solution.combined(
+            _coupled(_positive_shares(solutions), pairs, K), solutions, np.sum
+        )
 
     def _view(self, items: Array, i: int, j: int) -> Array:
         """Posteriors or decisions of class j against class i."""
@@ -274,16 +272,6 @@ class _EachPair(Aggregation):
 def _positive_shares(solutions: list[Solution]) -> Floats:
     """Shares of the positive classes, one column per problem of two classes."""
     return np.column_stack([solution.prevalence[:, 1] for solution in solutions])
-
-
-def _with_shares(shares: Floats, solutions: list[Solution]) -> Solution:
-    """Shares of all classes, with the diagnostics of the problems of two."""
-    return Solution(
-        shares,
-        np.all([solution.converged for solution in solutions], axis=0),
-        np.max([solution.iterations for solution in solutions], axis=0),
-        np.sum([solution.objective for solution in solutions], axis=0),
-    )
 
 
 def _coupled(positive: Floats, pairs: list[tuple[int, int]], K: int) -> Floats:
@@ -481,13 +469,8 @@ class _Synthetic(Aggregation):
         # Rounded, as several may be as near; then the least overlap is taken.
         nearest = np.argmin(np.round(distances, 9), axis=0)
         solutions = [model.solve(self._view(items), samples) for model in self.fitted]
-        rows = np.arange(len(nearest))
-        return Solution(
-            *(
-                np.stack([getattr(solution, name) for solution in solutions])[nearest, rows]
-                for name in ("prevalence", "converged", "iterations", "objective")
-            )
-        )
+        n = len(nearest)
+        return Solution.concatenate(solutions)[nearest * n + np.arange(n)]
 
     def _view(self, posteriors: Floats) -> Array:
         """Posteriors as the method takes them."""

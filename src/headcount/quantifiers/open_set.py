@@ -143,8 +143,6 @@ class OpenSet(ShareEstimator):
         ----------
         X : array-like, sparse matrix or frame of shape (n, d), list of texts
             The pool.
-        **options : Any
-            As for ``estimate_many`` of a quantifier.
         """
         estimates = super().estimate_many(X, samples, **options)
         return [replace(estimate, warnings=_reworded(estimate)) for estimate in estimates]
@@ -219,13 +217,7 @@ class _LeftOut(Model):
         ]
         order = np.argsort(np.concatenate([np.arange(i, len(samples), n_left_out)
                                            for i in range(n_left_out)]))  # fmt: skip
-        joined = Solution.concatenate(solved)
-        return Solution(
-            joined.prevalence[order],
-            joined.converged[order],
-            joined.iterations[order],
-            joined.objective[order],
-        )
+        return Solution.concatenate(solved)[order]
 
 
 def _subset(training: Training, kept: Bools) -> Training:

@@ -95,8 +95,6 @@ class OrdinalSLD(WithCalibration):
 
     Parameters
     ----------
-    calibration : {None, "platt", "isotonic", "ts", "bcts", "vs", "nbvs"}, default=None
-        Method of recalibrating the posteriors, fitted on out-of-fold ones.
     smoothness : float, default=0.01
         Weight of the penalty on deviations of the shares from a straight line along the
         classes.
@@ -108,7 +106,6 @@ class OrdinalSLD(WithCalibration):
         reference=_REFERENCE,
         aliases=("o-SLD",),
     )
-    calibration: str | None = None
     smoothness: float = 1e-2
 
     def _aggregation(self) -> Aggregation:

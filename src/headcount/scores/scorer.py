@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._support.arrays import Array, Floats, Ints
+from headcount._support.documentation import documented
 from headcount._support.parameters import check_random_state
 from headcount.errors import HeadcountError
 from headcount.items.arrays import (
@@ -337,13 +338,12 @@ class Scorer(ItemScorer):
         scores = self._score(self.classifier_, self.check_items(X))
         return scores if self._scaling is None else self._scaling.posteriors(scores)
 
+    @documented(posteriors)
     def score(self, X: Any, *, predictions: bool = False) -> Scored:
         """Score items in every way that quantifiers may need.
 
         Parameters
         ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
         predictions : bool, default=False
             Call the classifiers' own ``predict`` too, for methods that count predicted
             classes. Without them, the class with the highest posterior counts as predicted.
@@ -363,16 +363,12 @@ class Scorer(ItemScorer):
         )
         return replace(by_all, folds=tuple(folds))
 
+    @documented(posteriors)
     def fold_posteriors(self, X: Any) -> Floats:
         """Score items by the classifier of every fold.
 
         The training items were scored by these classifiers, not by the one that was trained
         on everything: what is learnt from ``posteriors_`` suits these scores.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
 
         Returns
         -------
@@ -392,13 +388,9 @@ class Scorer(ItemScorer):
             scores = [self._scaling.posteriors(decisions) for decisions in scores]
         return np.stack(scores)
 
+    @documented(posteriors)
     def fold_labels(self, X: Any) -> Ints:
         """Predict the classes of items by the classifier of every fold.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
 
         Returns
         -------
@@ -427,13 +419,9 @@ class Scorer(ItemScorer):
         check_is_fitted(self, "classifier_")
         return 0 if self._fold_models is None else len(self._fold_models)
 
+    @documented(posteriors)
     def labels(self, X: Any) -> Ints:
         """Predict the classes of items by the classifier's own ``predict``.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
 
         Returns
         -------
@@ -456,13 +444,9 @@ class Scorer(ItemScorer):
         check_is_fitted(self, "classifier_")
         return made_by_fit(self._labels, "labels_")
 
+    @documented(posteriors)
     def check_items(self, X: Any) -> Any:
         """Items to score, if they have the columns of the training items.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, frame, or sequence of texts
-            The items.
 
         Returns
         -------

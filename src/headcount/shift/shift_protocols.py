@@ -145,6 +145,7 @@ _LABELS = np.array([0, 0, 1, 1])
 _CELL_OF = np.array([[0, 3], [1, 2]])  # by group, then by label
 
 
+@documented(PriorShift)
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _TwoGroups(ShiftProtocol):
     """Draws from the positives and negatives of a group A and a group B.
@@ -154,9 +155,6 @@ class _TwoGroups(ShiftProtocol):
     categories : pair of groups, optional
         Group A and group B. Items of other groups are left out. By default the two groups
         of the pool, sorted.
-    cut_point : float, default=3
-        Rating at which classes are separated if no labels are given. Items above are class 1,
-        items below class 0. Items with exactly this rating are left out.
     """
 
     categories: Sequence[Any] | None = None
@@ -533,7 +531,7 @@ def _multiclass_side(
     return Side(counts, np.broadcast_to(labels, counts.shape), columns)
 
 
-@documented(ShiftProtocol)
+@documented(_TwoGroups, ShiftProtocol)
 @dataclass(frozen=True, eq=False)
 class DomainMixer(ShiftProtocol):
     """Mixtures of two domains with the same class shares; P(X|Y) changes, P(Y) does not.
@@ -547,13 +545,10 @@ class DomainMixer(ShiftProtocol):
     Parameters
     ----------
     mixtures : sequence of float, default=(0, 0.1, ..., 1)
-        Shares of domain B in test samples.
+        Shares of domain B, the second group, in test samples.
     prevalence : array-like of shape (K,), default=None
         Shares of the classes in training sets and test samples. By default those of domain A
         in the pool.
-    categories : pair of groups, optional
-        Domain A and domain B. Items of other groups are left out. By default the two groups
-        of the pool, sorted.
 
     Examples
     --------

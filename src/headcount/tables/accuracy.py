@@ -319,12 +319,7 @@ def analyse_accuracy(
     Estimates follow what held in labelled groups of the reference, if it has any.
     """
     options = Options(
-        by=by,
-        date_column=date_column,
-        date_order=date_order,
-        separator=separator,
-        level=level,
-        random_state=random_state,
+        by, date_column, date_order, separator, level=level, random_state=random_state
     )
     check_choice("`history`", history, ("auto", "yes", "no"))
     predictor = _predictor(method, metric, random_state)

@@ -13,6 +13,7 @@ import polars as pl
 from markupsafe import Markup
 
 from headcount._support.arrays import Array, Floats
+from headcount._support.documentation import documented
 from headcount._support.files import check_writable
 from headcount._support.text import Table, printable
 from headcount.errors import HeadcountError
@@ -444,15 +445,9 @@ class Analysis(Result):
         check_writable(path, "path", (".skops",))
         save_model(self.model, path)
 
+    @documented(Estimates.plot)
     def plot(self, *, positive: Any = None, ax: Axes | None = None) -> Axes:
         """Draw the shares with their intervals, over the groups if there are any.
-
-        Parameters
-        ----------
-        positive : class label, default=None
-            Class to draw over groups; by default the second of two classes, or all of more.
-        ax : matplotlib Axes, default=None
-            Axes to draw into; a new figure by default.
 
         Returns
         -------

@@ -11,6 +11,7 @@ import polars as pl
 from markupsafe import Markup
 
 from headcount._support.arrays import Array
+from headcount._support.documentation import documented
 from headcount._support.text import Table, percent
 from headcount.errors import HeadcountError
 from headcount.estimates.backtest import (
@@ -41,6 +42,7 @@ from headcount.report.page import (
     section,
 )
 from headcount.scores.scorer import Scorer
+from headcount.tables.changes import what_changed
 from headcount.tables.columns import find_date_form, without_marks
 from headcount.tables.models import ScoreModel, TableModel, fit_score_model, fit_table_model
 from headcount.tables.pages import MOST_PANELS, plain_notes, written_level
@@ -354,6 +356,7 @@ class TableBacktest(Backtest, Reported):
         return Table.of(columns, rows, [False, False] + [True] * (len(columns) - 2))
 
 
+@documented(what_changed)
 def backtest(
     labelled: Any,
     *,
@@ -393,17 +396,13 @@ def backtest(
     method : str, default="auto"
         Method for prior shift: a name in `headcount.methods`, or "auto".
     classifier : {"logistic", "forest", "boosting", "auto"} or classifier, default="logistic"
-        Classifier of the prepared columns.
+        Classifier of the prepared columns, by name or from scikit-learn. "auto" fits logistic
+        regression and gradient boosting, and takes the one with the lower log loss on
+        held-out labelled items.
     leave_out : sequence of str, default=()
         Columns that do not become features.
     level : float, default=0.95
         Level of the intervals.
-    random_state : int, default=0
-        Random seed.
-    separator : str, default=None
-        Separator of columns in CSV files; found from the file by default.
-    date_order : {"day-first", "month-first"}, default=None
-        Order of day and month in dates such as 03/04/2024; found from the columns by default.
     title : str, default=None
         Heading of the report.
 

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from headcount._support.arrays import Ints
+from headcount._support.documentation import documented
 from headcount._support.parameters import check_count
 from headcount.estimates.changes import Changes, find_changes
 from headcount.tables.columns import without_marks
@@ -22,6 +23,7 @@ from headcount.tables.roles import LabelledItems, Options, read_labelled
 _MOST_ROWS = 100_000
 
 
+@documented(find_changes)
 def what_changed(
     new: Any,
     *,
@@ -44,18 +46,15 @@ def what_changed(
     Parameters
     ----------
     new : frame, path or list of paths
-        Table of the new items, as in `analyse`.
+        Table of the new items: a frame of Polars, pandas or another library, or files in CSV,
+        TSV, Excel (.xlsx), JSON, JSON lines, Parquet or Feather. A path may be a pattern such
+        as ``2024-*.csv``, or a folder.
     train : frame, path or list of paths
         Labelled table.
     target : str
         Column of the labels in `train`.
     leave_out : sequence of str, default=()
         Columns that are not compared. Dates are left out, as they always change.
-    shares : array-like of shape (K,), default=None
-        Shares of the classes in `new`, in sorted order, if they are known. By default they are
-        fitted to the columns that did not change.
-    level : float, default=0.05
-        Probability of blaming any column although only the mix changed.
     random_state : int, default=0
         Random seed.
     separator : str, default=None

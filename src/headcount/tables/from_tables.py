@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from headcount._support.documentation import documented
 from headcount._support.files import each_once, input_files
 from headcount._support.parameters import check_choice, check_fraction
 from headcount._support.text import first_of
@@ -20,10 +21,11 @@ from headcount.estimates.labels.plan import LabelPlan
 from headcount.estimates.statistics.statistics import Statistics
 from headcount.estimates.statistics.warehouse import cells_query
 from headcount.items.arrays import Scored, Verdicts, count_rows
+from headcount.quantifiers.base import Quantifier
 from headcount.scores.scorer import ScoredPool
 from headcount.tables.analysis import Analysis
-from headcount.tables.backtests import find_groups, learn_history
-from headcount.tables.changes import changes_of
+from headcount.tables.backtests import backtest, find_groups, learn_history
+from headcount.tables.changes import changes_of, what_changed
 from headcount.tables.from_items import (
     TableItems,
     TableStatistics,
@@ -70,6 +72,7 @@ _LARGE_CHANGE, _OTHER_COLUMN = 0.2, 0.5
 _MOST_NAMES = 6
 
 
+@documented(backtest, what_changed)
 def analyse(
     new: Any,
     *,
@@ -96,16 +99,11 @@ def analyse(
     """Estimate the shares of the classes in a table of unlabelled items, and in its groups.
 
     Learns from a labelled table. Columns become features by their type: numbers, yes or no,
-    dates, categories and texts; missing values are filled in. This is what the command
-    ``headcount estimate`` does.
+    dates, categories and texts; missing values are filled in. If the new table has the labels,
+    the true shares are shown as well. This is what the command ``headcount estimate`` does.
 
     Parameters
     ----------
-    new : frame, path or list of paths
-        Table of the items to count: a frame of Polars, pandas or another library, or files in
-        CSV, TSV, Excel (.xlsx), JSON, JSON lines, Parquet or Feather. A path may be a pattern
-        such as ``2024-*.csv``, or a folder. If it has the labels, the true shares are shown
-        as well.
     train : frame, path or list of paths, default=None
         Labelled table to learn from. If `scores` and `model` are missing as well, `new` has
         labels in some of its rows: these are learnt from, and the others are counted.
@@ -120,16 +118,10 @@ def analyse(
         columns of `train` with 1 or 0, true or false, yes or no: tags, of which an item may
         have several.
     by : str or sequence of str, default=None
-        Estimate by group as well: a column, or "year", "quarter", "month", "week" or "day".
-        Several columns make one group of each combination. They do not become features.
-    date_column : str, default=None
-        Column of the dates, for periods; needed if there are several.
+        Groups: a column, or "year", "quarter", "month", "week" or "day". Several columns make
+        one group of each combination. They do not become features.
     method : str, default="auto"
         Name of a method in `headcount.methods`, or "auto" for several strong ones combined.
-    classifier : {"logistic", "forest", "boosting", "auto"} or classifier, default="logistic"
-        Classifier of the prepared columns, by name or from scikit-learn. "auto" fits logistic
-        regression and gradient boosting, and takes the one with the lower log loss on
-        held-out labelled items.
     leave_out : sequence of str, default=()
         Columns of `train` that do not become features, or of `scores` that are not
         posteriors.
@@ -143,16 +135,6 @@ def analyse(
     weight, cluster : str, default=None
         Columns of `new`: survey weights, and clusters such as authors. They do not become
         features.
-    level : float, default=0.95
-        Probability that an interval contains the share.
-    random_state : int, default=0
-        Random seed.
-    separator : str, default=None
-        Separator of columns in CSV files; found from the file by default.
-    date_order : {"day-first", "month-first"}, default=None
-        Order of day and month in dates such as 03/04/2024; found from the columns by default.
-    title : str, default=None
-        Heading of the report.
     history : {"auto", "yes", "no"}, default="auto"
         Use what held in labelled months or groups. If the labelled table has the groups of
         `by`, or one column of dates, a backtest tells which reading of the data to rely on, and
@@ -488,6 +470,7 @@ def _read_in_batches(
 # Files of statistics, and counts of a database.
 
 
+@documented(analyse)
 def summarise(
     new: Any,
     *,
@@ -503,23 +486,15 @@ def summarise(
 
     Parameters
     ----------
-    new : frame, path or list of paths
-        Table of the items.
     model : path, TableModel or ScoreModel
         File written by `Analysis.save`, or ``Analysis.model``.
-    by, date_column : str, default=None
-        Groups, as for `analyse`.
-    separator, date_order : str, default=None
-        As for `analyse`.
 
     Returns
     -------
     Statistics
         By group. `analyse_files` makes an analysis of its files.
     """
-    options = Options(
-        by=by, date_column=date_column, date_order=date_order, separator=separator
-    )
+    options = Options(by, date_column, date_order, separator)
     table = options.table(new, "new")
     options = options.of_table(table)
     fitted = checked_model(model, options.column, ())
@@ -613,6 +588,7 @@ def counting_query(
 # Plans of rows to label.
 
 
+@documented(summarise, analyse, Quantifier.plan_labels)
 def plan_labels(
     new: Any,
     *,
@@ -630,32 +606,13 @@ def plan_labels(
 ) -> tuple[LabelPlan, pl.DataFrame]:
     """Choose rows of a table to label, at random, so that few labels buy much precision.
 
+    Precision and budget are those of each group, if there are groups.
+
     Parameters
     ----------
-    new : frame or path
-        Table of the items whose shares are wanted.
-    model : path, TableModel or ScoreModel
-        File written by `Analysis.save`, or ``Analysis.model``.
-    precision : float, default=None
-        Half the width that the widest interval should have, such as 0.01.
-    budget : int, default=None
-        Number of labels. Pass either precision or budget.
-    positive : Any, default=None
-        The only class whose share matters: precision is that of its interval, and labels serve
-        it more than the others. All classes by default.
-    by, date_column : str, default=None
-        Groups, as for `analyse`. Precision and budget are then those of each group.
     show : sequence of str, default=None
         Columns that people need to see to label a row. By default all, but for those that
         hold scores or labels.
-    level : float, default=0.95
-        Level of the intervals.
-    random_state : int, default=0
-        Random seed.
-    separator : str, default=None
-        Separator of columns in CSV files; found from the file by default.
-    date_order : {"day-first", "month-first"}, default=None
-        Order of day and month in dates such as 03/04/2024; found from the columns by default.
 
     Returns
     -------
@@ -680,9 +637,7 @@ def plan_labels(
     >>> rows.columns
     ['row', 'size', 'stratum', 'weight', 'label', 'pool']
     """
-    options = Options(
-        by=by, date_column=date_column, date_order=date_order, separator=separator, level=level
-    )
+    options = Options(by, date_column, date_order, separator, level=level)
     table = options.table(new, "new")
     options = options.of_table(table)
     fitted = checked_model(model, options.column, ())

@@ -12,6 +12,7 @@ import polars as pl
 
 from headcount import plots
 from headcount._support.arrays import Bools
+from headcount._support.documentation import documented
 from headcount._support.text import Table, first_of, html_result, printable
 from headcount.errors import HeadcountError
 from headcount.estimates.estimates import Estimates
@@ -212,13 +213,9 @@ class TagAnalysis(Result):
             "tag, with the name of its column as the target."
         )
 
+    @documented(Analysis.plot)
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw the shares of the tags among all items, with their intervals.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw into; a new figure by default.
 
         Returns
         -------

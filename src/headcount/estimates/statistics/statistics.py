@@ -34,6 +34,7 @@ from typing import Any, Self, TypeVar, cast
 import numpy as np
 
 from headcount._support.arrays import Array, Ints
+from headcount._support.documentation import documented
 from headcount._support.files import write_bytes
 from headcount._support.frames import pl
 from headcount._support.text import Table, html_result
@@ -275,6 +276,7 @@ class Statistics(GroupStatistics):
         self._stores, self._copies = added._stores, added._copies
         return self
 
+    @documented(update_many)
     def update_stream(self, batches: Any, *, by: str | None = None, reader: Any = None) -> Self:
         """Add the rows of a table that is read in batches.
 
@@ -287,11 +289,6 @@ class Statistics(GroupStatistics):
             Column of the groups.
         reader : BatchReader, default=None
             Turns a batch into items, such as a `ScoreReader` with other columns.
-
-        Returns
-        -------
-        Statistics
-            This object. If there is an error in any batch it is unchanged.
         """
         if self._needed.models is None:
             raise NO_MODEL
