@@ -310,8 +310,8 @@ def notified_update(folder: Path, number: int, when: str) -> None:
 
     Path.replace = act
     sys.stdout = StringIO()
-    hook = f"cat >> {folder / 'notes'}; echo >> {folder / 'notes'}"
     table = str(folder / f"{N_DAYS - 1}.csv")
+    hook = f"cat >> {folder / 'notes'}"
     execute(["monitor", "update", str(folder / "disturbed"), table, "--on-alert", hook])
     os._exit(0)
 
