@@ -469,8 +469,8 @@ def _stratified(
         return None
     if smallest < n_folds:
         warn(
-            f"class {label!r} has {smallest} items, too few for cv={n_folds}: {smallest} "
-            "folds are used."
+            f"class {label!r} has {smallest} items, too few for {n_folds} folds: "
+            f"{smallest} are used."
         )
     seed = _seed(random_state)
     splitter = StratifiedKFold(min(smallest, n_folds), shuffle=True, random_state=seed)
