@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import date, timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ from headcount.tables.model_files import load_model
 from headcount.tables.readers import open_table
 from tables import bullets, markdown_table, replace_between
 
-MOST_PER_UPDATE, FEWEST_PER_UPDATE = 10, 2
+MOST_PER_UPDATE, MOST_SECONDS = 10, 300
 N_DAYS, N_ROWS, N_PACKED = 8, 2000, 5
 DISTURBED = 9  # exit code of a process that was disturbed
 # Children of a server that has imported everything, and has done nothing else.
@@ -61,7 +62,7 @@ def make_files(folder: Path, n_days: int) -> None:
     days: list[pl.DataFrame] = []
     for day in range(n_days):
         rows = scored(rng, N_ROWS, 0.2 if day < n_days // 2 else 0.35).with_columns(
-            day=pl.lit(f"2025-{1 + day // 28:02d}-{1 + day % 28:02d}"),
+            day=pl.lit(str(date(2025, 1, 1) + timedelta(days=day))),
             id=pl.int_range(N_ROWS) + day * N_ROWS,
         )
         days.append(rows)
@@ -112,30 +113,39 @@ def same_folders(folder: Path) -> str:
 
 
 def kills(n: int) -> Iterator[Row]:
-    """Updates that are killed at random moments, until one finishes or ten were killed."""
-    rng, n_days = np.random.default_rng(1), -(-n // FEWEST_PER_UPDATE)
+    """Updates that are killed at random moments, until one finishes or ten were killed.
+
+    A moment is drawn from the time that the undisturbed update took. A disturbed one may be
+    faster, so the updates are at most as many as the kills asked for.
+    """
+    rng, n_days = np.random.default_rng(1), max(n, N_DAYS)
     folder = prepared(n_days)
     killed = finished = day = 0
-    while killed < n:
-        start = time.perf_counter()
-        ran(update, folder, "quiet", day)
-        lasting = time.perf_counter() - start
+    while day < n_days and (killed < n or day < N_DAYS):
+        lasting = seconds_taken(folder, "quiet", day)
         for _ in range(min(MOST_PER_UPDATE, n - killed)):
-            begun = CONTEXT.Event()
-            child = CONTEXT.Process(target=update, args=(folder, "disturbed", day, begun))
-            child.start()
-            begun.wait()
-            child.join(rng.uniform(0, lasting))
-            ended = child.exitcode is not None
-            child.kill()
-            child.join()
-            finished, killed = finished + ended, killed + (not ended)
-            if ended:
+            if seconds_taken(folder, "disturbed", day, rng.uniform(0, lasting)) is not None:
+                finished += 1
                 break
+            killed += 1
         ran(update, folder, "disturbed", day)
         day += 1
-    cases = f"{killed} kills in {day} updates; {finished} had finished before"
+    cases = f"{killed} kills in {day} updates; {finished} finished before the kill"
     yield ["killed at a random moment (SIGKILL)", cases, same_folders(folder)]
+
+
+def seconds_taken(folder: Path, name: str, day: int, kill_after: Any = None) -> Any:
+    """Seconds that an update took; None if it was killed before it finished."""
+    begun = CONTEXT.Event()
+    child = CONTEXT.Process(target=update, args=(folder, name, day, begun))
+    child.start()
+    assert begun.wait(MOST_SECONDS), f"the update of day {day} has not begun"
+    start = time.perf_counter()
+    child.join(kill_after)
+    taken = None if child.exitcode is None else time.perf_counter() - start
+    child.kill()
+    child.join()
+    return taken
 
 
 def disturbed_update(folder: Path, day: int, when: str) -> None:
@@ -300,8 +310,8 @@ def notified_update(folder: Path, number: int, when: str) -> None:
 
     Path.replace = act
     sys.stdout = StringIO()
-    hook = f"cat >> {folder / 'notes'}; echo >> {folder / 'notes'}"
     table = str(folder / f"{N_DAYS - 1}.csv")
+    hook = f"cat >> {folder / 'notes'}"
     execute(["monitor", "update", str(folder / "disturbed"), table, "--on-alert", hook])
     os._exit(0)
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -57,6 +59,7 @@ def refused(call):
         assert "Traceback" not in err
         assert "\n" not in sentence, err
         assert sentence.endswith(".")
+        assert not re.search(r"\b[a-z_]+=|\bNone\b|\bhc\.", sentence), "Python words"
         return sentence
 
     return called

@@ -112,7 +112,7 @@ def test_bad_input(here, call, refused):
         return refused(*ASK)
 
     assert "gold is empty" in with_gold(pl.lit(None, pl.String))
-    assert "filled in for all 1,200 items" in with_gold(pl.col("judge"))
+    assert "--gold is filled in for all 1,200 items" in with_gold(pl.col("judge"))
     assert "single class 'pass'" in with_gold(
         pl.when(pl.col("human") == "pass").then(pl.lit("pass"))
     )

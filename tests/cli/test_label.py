@@ -248,10 +248,12 @@ def test_bad_labels(case, here, refused):
 
 def test_bad_plans(here, call, refused):
     label = ["label", "new.csv", "--model", "m.skops"]
-    assert "either precision" in refused(*label, "--output", "a.csv")
+    assert "either --precision, such as 0.01, or --budget, such as 200" in refused(
+        *label, "--output", "a.csv"
+    )
     said = refused(*label, "--budget", 50, "--precision", 0.1, "--output", "a.csv")
-    assert "either precision" in said
-    assert "budget is 5,000" in refused(*label, "--budget", 5000, "--output", "a.csv")
+    assert "either --precision" in said
+    assert "--budget is 5,000" in refused(*label, "--budget", 5000, "--output", "a.csv")
     assert "must end in .csv" in refused(*label, "--budget", 50, "--output", "a.png")
     said = refused(*label, "--budget", 50, "--output", "a.csv", "--show", "late")
     assert "lacks the column 'late'" in said
@@ -264,7 +266,7 @@ def test_bad_plans(here, call, refused):
     assert "leave out --random-labels" in said
     pl.read_csv("new.csv").reverse().write_csv("other.csv")
     said = refused("estimate", "other.csv", "--model", "m.skops", "--labelled", "done.csv")
-    assert "a plan for another pool" in said
+    assert "The plan is for another pool" in said
     said = refused(*ESTIMATE, "--random-labels")
     assert "has no column 'late'" in said
     known = ["estimate", "known.csv", "--model", "m.skops", "--random-labels"]

@@ -75,10 +75,13 @@ def test_bad_calls_are_one_sentence(tables, call):
     for arguments, sentence in (
         (["status", "nothing"], "There is no monitor in 'nothing'"),
         (["create", "watch", "reference.csv", "--target", "label", "--by", "day"], "exists"),
-        (["create", "other", "reference.csv", "--target", "label"], "--chunk-size"),
+        (["create", "other", "reference.csv", "--target", "label"],
+         "Pass one of --by, such as day, and --chunk-size, such as 1000."),
+        (["create", "other", "reference.csv", "--target", "label", "--by", "day",
+          "--metric", "auroc", "--labels", "random"], "or complete --labels"),
         (["update", "watch"], "--labels"),
         (["update", "watch", "reference.csv"], "lacks the column"),
-    ):
+    ):  # fmt: skip
         code, out, err = call("monitor", *arguments)
         assert (code, out) == (2, "")
         assert sentence in err

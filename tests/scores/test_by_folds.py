@@ -8,6 +8,12 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    PredefinedSplit,
+    ShuffleSplit,
+    StratifiedShuffleSplit,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
@@ -199,6 +205,26 @@ def test_a_single_split_is_a_classifier_fitted_on_the_others(as_lists):
         same.fit(X[held_out], y[held_out])
         np.testing.assert_array_equal(quantifier.predict(NEW), same.predict(NEW))
     assert quantifier.fitted_.scorer.n_folds_ == 1
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        StratifiedShuffleSplit(n_splits=1, test_size=0.4, random_state=0),
+        ShuffleSplit(1, test_size=0.4, random_state=0),
+        GroupShuffleSplit(1, test_size=0.4, random_state=0),
+        PredefinedSplit(np.where(np.arange(200) % 5 < 2, 0, -1)),
+        [(np.arange(120), np.arange(120, 200))],
+    ],
+)
+def test_a_splitter_of_one_split_holds_items_out(cv):
+    groups = np.arange(200) // 4 if isinstance(cv, GroupShuffleSplit) else None
+    pairs = cv if isinstance(cv, list) else list(cv.split(X[:200], y[:200], groups))
+    for quantifier in (hc.PACC(GaussianNB()), hc.CC(GaussianNB())):
+        quantifier.set_params(cv=cv).fit(X[:200], y[:200], groups=groups)
+        as_pair = clone(quantifier).set_params(cv=pairs[0]).fit(X[:200], y[:200])
+        np.testing.assert_array_equal(quantifier.predict(NEW), as_pair.predict(NEW))
+        np.testing.assert_array_equal(quantifier.fitted_.scorer.codes_, y[pairs[0][1]])
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(200) // 4])

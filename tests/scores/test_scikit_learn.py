@@ -119,7 +119,7 @@ def test_a_list_of_splits():
 @pytest.mark.parametrize(
     ("splits", "sentence"),
     [
-        ([([0, 1], [2, 3])], "every row into exactly one test fold"),
+        ([([0, 1], [2, 3]), ([2, 3], [0, 1])], "every row into exactly one test fold"),
         ([(np.arange(150), np.arange(150, 301))], "row number 300, but there are 300"),
         ([(np.arange(150), [-1])], "row number -1"),
         ([(np.arange(150), [])], "neither of them empty"),

@@ -330,7 +330,9 @@ def test_nan_posteriors_are_refused():
 def test_few_items_of_a_class_reduce_the_folds():
     X, y = easy()
     y[np.flatnonzero(y == 2)[3:]] = 0
-    with pytest.warns(HeadcountWarning, match="class 2 has 3 items, too few for cv=5: 3 folds"):
+    with pytest.warns(
+        HeadcountWarning, match="class 2 has 3 items, too few for 5 folds: 3 are"
+    ):
         scorer = Scorer(LR, random_state=1).fit(X, y)
     folds = StratifiedKFold(3, shuffle=True, random_state=1).split(X, y)
     np.testing.assert_allclose(

@@ -176,13 +176,13 @@ class Monitor(ShownAsPrinted):
             )
         if (by is None) == (chunk_size is None):
             raise HeadcountError(
-                "Pass one of `by`, such as by='day', and `chunk_size`, such as chunk_size=1000."
+                "Pass one of `by`, such as day, and `chunk_size`, such as 1000."
             )
         check_choice("`metric`", metric, METRIC_NAMES)
         if metric in RANKINGS and labels == "random":
             raise HeadcountError(
                 f"`metric` is {metric!r}, which labels of a random sample do not correct: "
-                "choose another, such as accuracy, or labels='complete'."
+                "choose another, such as accuracy, or complete `labels`."
             )
         if false_alarms < 1:
             raise HeadcountError(

@@ -307,18 +307,19 @@ def is_single_split(cv: Any) -> bool:
 
 
 def held_out_split(
-    cv: Any, codes: Ints, classes: Array, random_state: Any, groups: Array | None = None
+    cv: Any, X: Any, codes: Ints, classes: Array, random_state: Any, groups: Array | None = None
 ) -> Fold | None:
     """Rows to train on and rows held out; None if `cv` means folds."""
-    if is_single_split(cv):
-        split = np.asarray(cv[0]), np.asarray(cv[1])
+    if isinstance(cv, float):
+        split = _stratified_part(cv, codes, random_state, groups)
+    else:
+        pair = _only_pair(cv, X, classes[codes], groups)
+        if pair is None:
+            return None
+        split = np.asarray(pair[0]), np.asarray(pair[1])
         _check_rows([split], len(codes))
         if np.intersect1d(*split).size:
             raise HeadcountError("cv has rows both to train on and held out: divide them.")
-    elif isinstance(cv, float):
-        split = _stratified_part(cv, codes, random_state, groups)
-    else:
-        return None
     for name, rows in zip(("training part", "held-out part"), split, strict=True):
         counts = np.bincount(codes[rows], minlength=len(classes))
         if not counts.all():
@@ -327,6 +328,19 @@ def held_out_split(
                 f"{name}: label more, or choose another split."
             )
     return split
+
+
+def _only_pair(cv: Any, X: Any, y: Array, groups: Array | None) -> Any:
+    """The pair of rows that `cv` is, lists or splits into; None if there are several."""
+    if is_single_split(cv):
+        return cv
+    if isinstance(cv, list | tuple):
+        return cv[0] if len(cv) == 1 else None
+    try:
+        n_splits = cv.get_n_splits(X, y, groups)
+    except (AttributeError, TypeError, ValueError):  # a number of folds, or groups are needed
+        return None
+    return _splits(cv, X, y, groups)[0] if n_splits == 1 else None
 
 
 def _stratified_part(
@@ -455,8 +469,8 @@ def _stratified(
         return None
     if smallest < n_folds:
         warn(
-            f"class {label!r} has {smallest} items, too few for cv={n_folds}: {smallest} "
-            "folds are used."
+            f"class {label!r} has {smallest} items, too few for {n_folds} folds: "
+            f"{smallest} are used."
         )
     seed = _seed(random_state)
     splitter = StratifiedKFold(min(smallest, n_folds), shuffle=True, random_state=seed)

@@ -94,9 +94,10 @@ class Scorer(ItemScorer):
         in-sample scores, with a warning. A splitter, or a list of training and test folds,
         must test every row exactly once and have all classes in every training fold.
 
-        A float is the share of each class that is held out, and a pair of row numbers the
-        rows to train on and to hold out: the classifier is trained once, on the others, and
-        all the rest is learnt from its scores of the items held out.
+        A float is the share of each class that is held out, a pair of row numbers the
+        rows to train on and to hold out, and a splitter of one split, such as
+        ``ShuffleSplit(1)``, makes such a pair: the classifier is trained once, on the others,
+        and all the rest is learnt from its scores of the items held out.
     fold_scoring : bool, default=True
         Let quantifiers that learn from out-of-fold scores have new items scored by the
         classifiers of the folds, as the training items were. False scores them by the
@@ -204,7 +205,7 @@ class Scorer(ItemScorer):
         self.weights_ = None if sample_weight is None else weights
         self.prior_ = class_shares(self.codes_, weights, self.classes_)
         split = held_out_split(
-            self.cv, self.codes_, self.classes_, self.random_state, self._groups
+            self.cv, X, self.codes_, self.classes_, self.random_state, self._groups
         )
         fits = self._cross_fits(classifier, X)
         if split is not None:

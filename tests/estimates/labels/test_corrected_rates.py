@@ -277,7 +277,7 @@ V, G = ["x", "y", "x", "y"], ["a", "b", "", ""]
     ("given", "message"),
     [
         ((V, [None] * 4), "gold is empty: label a random part of the items, or pass a calib"),
-        ((V, ["a", "b", "a", "b"]), "gold is filled in for all 4 items, so there is noth"),
+        ((V, ["a", "b", "a", "b"]), "`gold` is filled in for all 4 items, so there is noth"),
         ((V, ["a", "", "", ""]), "gold has the single class 'a'"),
         ((V, ["a", "b"]), "gold has 2 entries, but there are 4 verdicts"),
         ((V, G, {"by": ["m"]}), "by has 1 entries, but there are 4 verdicts"),

@@ -157,6 +157,7 @@ def test_consecutive_rows_are_suspicious(two):
     q, X, y = two
     estimate = q.estimate(X, labelled=(np.arange(50), y[:50]))
     assert "rows 0 to 49 in a row" in estimate.warnings[0]
+    assert estimate.warnings[0].endswith("for instance by plan_labels (headcount label).")
     rows = rows_of(50, len(X))
     assert q.estimate(X, labelled=(rows, y[rows])).warnings == ()
 

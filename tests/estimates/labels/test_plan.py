@@ -229,11 +229,11 @@ def test_prints_what_each_budget_buys():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "pass either precision, such as precision=0.01, or budget"),
-        ({"precision": 0.1, "budget": 100}, "pass either precision"),
-        ({"precision": 0}, "precision is 0; it must be a number between 0 and 1"),
-        ({"budget": 3}, "budget is 3; it must be a whole number of at least 4"),
-        ({"budget": 3000}, "budget is 3,000, but X has 2,000 items"),
+        ({}, "Pass either `precision`, such as 0.01, or `budget`, such as 200"),
+        ({"precision": 0.1, "budget": 100}, "Pass either `precision`"),
+        ({"precision": 0}, "`precision` is 0; it must be a number between 0 and 1"),
+        ({"budget": 3}, "`budget` is 3; it must be a whole number of at least 4"),
+        ({"budget": 3000}, "`budget` is 3,000, but there are 2,000 items"),
         ({"budget": 100, "n_strata": 0}, "strata is 0"),
         ({"budget": 100, "level": 95}, "level is 95"),
         ({"budget": 100, "estimand": "mean"}, "estimand is 'mean'"),
@@ -280,7 +280,7 @@ def test_plan_of_another_pool_is_refused(fitted):
     q.estimate(X, labelled=(rows, y[rows]), design=read)
     for other in (X[:-1], X[::-1], X + 0.1):
         kept = rows[rows < len(other)]
-        with pytest.raises(HeadcountError, match="design is a plan for another pool"):
+        with pytest.raises(HeadcountError, match="plan is for another pool"):
             q.estimate(other, labelled=(kept, y[kept]), design=plan)
 
 

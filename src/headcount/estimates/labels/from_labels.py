@@ -421,7 +421,8 @@ def _notes(
         notes.append(
             f"The labels are those of rows {sample.rows.min():,} to {sample.rows.max():,} in a "
             "row. Unless the items are in random order, they are not a random sample, and the "
-            "estimate does not hold: draw rows at random, for instance by plan_labels."
+            "estimate does not hold: draw rows at random, for instance by plan_labels "
+            "(headcount label)."
         )
     if design is None and pool.factor > 0 and n < n_pool:
         p_value = _randomness(pool.values, sample)
@@ -429,7 +430,8 @@ def _notes(
             notes.append(
                 f"The labelled rows have other scores than the rest (p = {p_value:.1g}), as if "
                 "they had not been drawn at random. The estimate holds for a random sample "
-                "only: draw rows by plan_labels, and pass the plan as design."
+                "only: draw rows by plan_labels (headcount label), and pass the plan with the "
+                "labels."
             )
     return tuple(notes)
 

@@ -616,9 +616,8 @@ def _check_gold(truth: Ints, classes: Array, calibrated: bool) -> None:
         )
     if n_gold == len(truth):
         raise HeadcountError(
-            f"gold is filled in for all {len(truth):,} items, so there is nothing to "
-            "correct: count the gold labels themselves, or pass them as calibration for other "
-            "items."
+            f"`gold` is filled in for all {len(truth):,} items, so there is nothing to "
+            "correct: count the gold labels themselves, or correct other items by them."
         )
     if len(classes) < 2:
         raise HeadcountError(

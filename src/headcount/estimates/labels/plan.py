@@ -366,9 +366,9 @@ class LabelPlan:
         """Raise an error if the pool with this key is another one."""
         if not _same_pool(self.pool, pool):
             raise HeadcountError(
-                "design is a plan for another pool: X has other items, in another order, or "
-                "was scored by another model than the items the plan was made for. Pass the "
-                "plan of X, or make one by plan_labels(X)."
+                "The plan is for another pool: the items are others, in another order, or were "
+                "scored by another model than those the plan was made for. Pass the plan of "
+                "these items, or make one by plan_labels (headcount label)."
             )
 
     def within(self, items: NDArray[np.integer[Any]]) -> LabelPlan:
@@ -600,16 +600,15 @@ def make_plan(
         return strata_for(n).precision(n, level, expected=estimand == "expected")
 
     if (precision is None) == (budget is None):
-        raise HeadcountError(
-            "pass either precision, such as precision=0.01, or budget, such as budget=200."
-        )
+        raise HeadcountError("Pass either `precision`, such as 0.01, or `budget`, such as 200.")
     if budget is None:
-        n = _fewest(precision_of, check_fraction("precision", precision), least, n_pool)
+        n = _fewest(precision_of, check_fraction("`precision`", precision), least, n_pool)
     else:
-        n = check_count("budget", budget, least)
+        n = check_count("`budget`", budget, least)
         if n > n_pool:
             raise HeadcountError(
-                f"budget is {n:,}, but X has {n_pool:,} items: label all of them, or fewer."
+                f"`budget` is {n:,}, but there are {n_pool:,} items: label all of them, or "
+                "fewer."
             )
     strata = strata_for(n)
     rows = strata.draw(strata.allocate(n, level), rng)
@@ -655,9 +654,9 @@ def _fewest(precision_of: Callable[[int], float], wanted: float, least: int, mos
     """Fewest labels that reach a precision."""
     if precision_of(most) > wanted:
         raise HeadcountError(
-            f"precision is {wanted}, but even labels for all {most:,} items give "
+            f"`precision` is {wanted}, but even labels for all {most:,} items give "
             f"{precision_of(most):.2g} for the population behind them: choose a larger one, or "
-            "estimand='realised'."
+            "plan for the realised shares of the items."
         )
     low, high = least, most
     while low < high:
