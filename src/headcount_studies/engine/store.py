@@ -627,8 +627,8 @@ class Store:
             return
         if not resume:
             raise HeadcountError(
-                f"The store {str(self.folder)!r} already holds a study: add --resume "
-                "(resume=True) to go on with it, or choose another folder."
+                f"The store {str(self.folder)!r} already holds a study: add `resume` "
+                "to go on with it, or choose another folder."
             )
         stored = self.spec
         for entry in fields(Spec):

@@ -212,7 +212,7 @@ def test_another_plan_is_refused_and_nothing_changed(store, tmp_path):
 
 def test_a_store_that_is_there_needs_resume(store, tmp_path):
     before = result_bytes(store.folder)
-    with pytest.raises(HeadcountError, match="add --resume"):
+    with pytest.raises(HeadcountError, match="add `resume`"):
         run_study(toy_spec(), store, data=tmp_path, workers=1)
     assert result_bytes(store.folder) == before
 
