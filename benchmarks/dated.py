@@ -4,8 +4,8 @@ Each dataset has labelled groups, then new ones: the next periods, or other site
 estimates the new groups once with the groups of the labelled table and once without them. The
 readings of the data come from the same run: the prior-shift estimate is what `history="no"`
 returns. There are 3 to 16 labelled groups; those of a sequence begin with the first group and,
-once more, as late as they can. Settings were chosen on the 30 datasets of the folder `dated`;
-the others were looked at once, at the end.
+once more, as late as they can. Settings were chosen on the 30 datasets of the folder `dated`,
+and none on the others.
 
     HEADCOUNT_DATA=folder python benchmarks/dated.py [--only compas] [--output results.md]
 """
