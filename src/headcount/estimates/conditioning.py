@@ -150,7 +150,7 @@ def smooth(training: Training, seed: int, posteriors: Any = True) -> Training:
     pairs = _similar_pairs(np.hstack(logs_of_each), training, copies, rng)
     items: Any = _moved(training.items, posteriors, rows, pairs)
     weights = None if training.weights is None else training.weights[rows]
-    return Training(items, training.codes[rows], training.n_classes, weights)
+    return Training(items, training.codes[rows], training.n_classes, weights, rows)
 
 
 def _logs_of_all(items: Any, posteriors: Any) -> list[Floats]:
@@ -279,7 +279,8 @@ def with_believed(
         sums = np.bincount(items.codes, items.weights, training.n_classes)
         means = sums / np.maximum(np.bincount(items.codes, minlength=training.n_classes), 1)
         weights = np.concatenate([items.weights, means[labels[len(items.codes) :]]])
-    return Training(_rows_of(items.items, taken), labels, training.n_classes, weights)
+    copied = None if items.copied is None else items.copied[taken]
+    return Training(_rows_of(items.items, taken), labels, training.n_classes, weights, copied)
 
 
 def _first_posteriors(items: Any, posteriors: Any) -> Floats | None:
