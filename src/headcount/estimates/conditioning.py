@@ -427,6 +427,11 @@ _LEAST_SPREAD = 0.1
 # Slopes that there may be for each effective simulation, if members are an alternative.
 _MOST_SLOPES = 0.25
 
+# A candidate counts 1/e as much as the best if its error is larger by this part, and errors of
+# candidates that are not of the first member count as larger by the factor. Both were chosen on
+# real tables: errors in simulated samples are themselves uncertain.
+_TOLERANCE, _HANDICAP = 0.1, 1.1
+
 # Draws with equal weights that an estimate has.
 _N_DRAWS = 1000
 
@@ -456,9 +461,11 @@ class Conditional:
     """Pairs of answers and truths of simulated samples.
 
     The truths are regressed on the answers, locally. If the answers are those of `members`
-    that are estimates of the truths themselves, the answer of one of them, less its errors in
-    similar simulations, is used where these are smaller than the residuals of the regression.
-    Errors of more than two truths are as large as at the answer (Blum & François 2010).
+    that are estimates of the truths themselves, there are further candidates: the answer of
+    each member, less its errors in similar simulations, and a regression on it alone. Draws
+    are averages of the candidates, with weights that fall with their errors in similar
+    simulations; the first member counts for more than others with equal errors. Errors of more
+    than two truths are as large as at the answer (Blum & François 2010).
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -503,28 +510,23 @@ class Conditional:
     def draws(self, answer: Floats, nearest: Ints, weights: Floats) -> Floats:
         """Draws of the truth given an answer, from simulations with similar answers."""
         answers, truths = self.answers.take(nearest, axis=0), self.truths.take(nearest, axis=0)
-        mean_answer, mean_truth = weights @ answers, weights @ truths
-        away = answers - mean_answer
-        local = _slopes(away, truths - mean_truth, weights, _LOCAL_RIDGE)
-        residuals = truths - mean_truth - away @ local
-        residuals *= _without_fit(weights, answers.shape[1])
-        middles = mean_truth + away @ local
-        middle = mean_truth + (answer - mean_answer) @ local
-        draws = middle + _moved_errors(residuals, middles, middle, weights)
-        # Slopes are the less certain, the more of them there are for the simulations.
-        slopes_per_simulation = answers.shape[1] * float((weights**2).sum())
-        error = np.sqrt(1 + slopes_per_simulation) * _mean_size(residuals, weights)
-        if slopes_per_simulation > _MOST_SLOPES:
-            error = np.inf
         K = truths.shape[1]
+        candidates = []
         for first in range(0, self.members * K, K):
-            own, at = answers[:, first : first + K], answer[first : first + K]
-            errors = truths - own
-            mean = weights @ errors
-            size = _mean_size(errors - mean, weights)
-            if size < error:
-                error = size
-                draws = at + mean + _moved_errors(errors - mean, own, at, weights)
+            member = slice(first, first + K)
+            of_member = answers[:, member], truths, answer[member], weights
+            candidates += [_corrected(*of_member), _regressed(*of_member)]
+        if self.members != 1:
+            candidates.append(_regressed(answers, truths, answer, weights))
+        if not self.members:
+            return candidates[0].draws
+        errors = np.array([candidate.error for candidate in candidates])
+        errors[2:] *= _HANDICAP
+        excess = errors / (errors.min() + _LEAST_VARIANCE) - 1
+        shares = np.exp(-excess / _TOLERANCE)
+        draws = np.tensordot(
+            shares / shares.sum(), [candidate.draws for candidate in candidates], 1
+        )
         return np.asarray(draws)
 
 
@@ -579,6 +581,38 @@ def _slopes(away: Floats, moved: Floats, weights: Floats | None, ridge: float) -
     width = len(variance)
     variance[np.diag_indices(width)] += ridge * np.trace(variance) / width + _LEAST_VARIANCE
     return np.asarray(np.linalg.solve(variance, weighted.T @ moved), dtype=np.float64)
+
+
+class _Candidate(NamedTuple):
+    """Draws of the truth, and their mean error."""
+
+    draws: Floats
+    error: float
+
+
+def _regressed(answers: Floats, truths: Floats, answer: Floats, weights: Floats) -> _Candidate:
+    """Truths as a regression on the answers predicts them, with its residuals."""
+    mean_answer, mean_truth = weights @ answers, weights @ truths
+    away = answers - mean_answer
+    slopes = _slopes(away, truths - mean_truth, weights, _LOCAL_RIDGE)
+    middles = mean_truth + away @ slopes
+    residuals = (truths - middles) * _without_fit(weights, answers.shape[1])
+    middle = mean_truth + (answer - mean_answer) @ slopes
+    draws = middle + _moved_errors(residuals, middles, middle, weights)
+    # Slopes are the less certain, the more of them there are for the simulations.
+    slopes_per_simulation = answers.shape[1] * float((weights**2).sum())
+    if slopes_per_simulation > _MOST_SLOPES:
+        return _Candidate(draws, np.inf)
+    error = np.sqrt(1 + slopes_per_simulation) * _mean_size(residuals, weights)
+    return _Candidate(draws, error)
+
+
+def _corrected(answers: Floats, truths: Floats, answer: Floats, weights: Floats) -> _Candidate:
+    """An estimate of the truths, less its errors in similar simulations."""
+    errors = truths - answers
+    mean = weights @ errors
+    draws = answer + mean + _moved_errors(errors - mean, answers, answer, weights)
+    return _Candidate(draws, _mean_size(errors - mean, weights))
 
 
 def _moved_errors(errors: Floats, places: Floats, place: Floats, weights: Floats) -> Floats:
