@@ -225,10 +225,16 @@ def _similar_pairs(
 
 
 def _neighbours(logs: Floats) -> Rows:
-    """Nearest rows to each row: as many as the square root of their number, at least 2."""
+    """Nearest rows to each row: as many as the square root of their number, at least 2.
+
+    They are in the order of a projection, which rounding does not change as it does that of
+    equal distances.
+    """
     near = min(max(2, int(np.ceil(np.sqrt(len(logs))))), len(logs))
-    places = KDTree(logs).query(logs, near)[1]
-    return np.asarray(places, np.int64).reshape(len(logs), near)
+    places = KDTree(logs).query(logs, near)[1].reshape(len(logs), near)
+    projection = logs @ np.sqrt(np.arange(1, logs.shape[1] + 1))
+    order = np.argsort(projection[places], axis=1, kind="stable")
+    return np.asarray(np.take_along_axis(places, order, axis=1), np.int64)
 
 
 # Items of each class that calibrated posteriors count for: what is seen of a class is mixed
