@@ -51,7 +51,8 @@ class Conditioned(Quantifier):
     quantifier : Quantifier or sequence of Quantifier, default=None
         By default maximum likelihood with and without calibration, and adjusted probabilistic
         counts: ``[SLD(), SLD(calibration=None), GPAC()]``. Quantifiers with
-        equal classifiers share their scores; those with different ones are combined, too.
+        equal classifiers share their scores; those with different ones are combined, too. The
+        first counts for more than others that err as much in simulated samples.
     replicates : int, default=4000
         Number of simulated samples for each sample size.
     random_state : int, RandomState, Generator or None, default=None
@@ -311,9 +312,9 @@ class AutoQuantifier(Conditioned):
     """Strong methods over one or several classifiers, combined by conditioning.
 
     Maximum likelihood, adjusted probabilistic counts and kernel densities answer to samples
-    simulated from the training set, and the shares are conditioned on all of their answers
-    together, or on the one that errs least in similar samples: see
-    `Conditioned`. Each classifier is cross-fitted once.
+    simulated from the training set. The shares are averages of those that fit the answer of
+    each of them, and all of their answers together, weighted by their errors in similar
+    samples: see `Conditioned`. Each classifier is cross-fitted once.
 
     Parameters
     ----------
