@@ -516,24 +516,28 @@ class Conditional:
     def draws(self, answer: Floats, nearest: Ints, weights: Floats) -> Floats:
         """Draws of the truth given an answer, from simulations with similar answers."""
         answers, truths = self.answers.take(nearest, axis=0), self.truths.take(nearest, axis=0)
-        K = truths.shape[1]
-        candidates = []
-        for first in range(0, self.members * K, K):
-            member = slice(first, first + K)
-            of_member = answers[:, member], truths, answer[member], weights
-            candidates += [_corrected(*of_member), _regressed(*of_member)]
-        if self.members != 1:
-            candidates.append(_regressed(answers, truths, answer, weights))
-        if not self.members:
-            return candidates[0].draws
+        candidates = list(self._candidates(answers, truths, answer, weights))
         errors = np.array([candidate.error for candidate in candidates])
-        errors[2:] *= _HANDICAP
-        excess = errors / (errors.min() + _LEAST_VARIANCE) - 1
-        shares = np.exp(-excess / _TOLERANCE)
-        draws = np.tensordot(
-            shares / shares.sum(), [candidate.draws for candidate in candidates], 1
-        )
-        return np.asarray(draws)
+        shares = np.exp(-(errors / (errors.min() + _LEAST_VARIANCE) - 1) / _TOLERANCE)
+        draws = np.stack([candidate.draws for candidate in candidates])
+        return np.asarray(np.tensordot(shares / shares.sum(), draws, 1))
+
+    def _candidates(
+        self, answers: Floats, truths: Floats, answer: Floats, weights: Floats
+    ) -> Iterator[_Candidate]:
+        """Draws by each member alone, and by all together."""
+        K = truths.shape[1]
+        readings = [slice(first, first + K) for first in range(0, self.members * K, K)]
+        if self.members != 1:
+            readings.append(slice(None))
+        for i, columns in enumerate(readings):
+            handicap = _HANDICAP if i else 1.0
+            reading = answers[:, columns], truths, answer[columns], weights, handicap
+            if i < self.members:
+                yield _corrected(*reading)
+            slopes_per_simulation = len(reading[2]) * float((weights**2).sum())
+            if slopes_per_simulation <= _MOST_SLOPES or not self.members:
+                yield _regressed(*reading)
 
 
 @dataclass(frozen=True, eq=False)
@@ -596,7 +600,9 @@ class _Candidate(NamedTuple):
     error: float
 
 
-def _regressed(answers: Floats, truths: Floats, answer: Floats, weights: Floats) -> _Candidate:
+def _regressed(
+    answers: Floats, truths: Floats, answer: Floats, weights: Floats, handicap: float
+) -> _Candidate:
     """Truths as a regression on the answers predicts them, with its residuals."""
     mean_answer, mean_truth = weights @ answers, weights @ truths
     away = answers - mean_answer
@@ -606,19 +612,18 @@ def _regressed(answers: Floats, truths: Floats, answer: Floats, weights: Floats)
     middle = mean_truth + (answer - mean_answer) @ slopes
     draws = middle + _moved_errors(residuals, middles, middle, weights)
     # Slopes are the less certain, the more of them there are for the simulations.
-    slopes_per_simulation = answers.shape[1] * float((weights**2).sum())
-    if slopes_per_simulation > _MOST_SLOPES:
-        return _Candidate(draws, np.inf)
-    error = np.sqrt(1 + slopes_per_simulation) * _mean_size(residuals, weights)
-    return _Candidate(draws, error)
+    uncertainty = 1 + answers.shape[1] * float((weights**2).sum())
+    return _Candidate(draws, handicap * np.sqrt(uncertainty) * _mean_size(residuals, weights))
 
 
-def _corrected(answers: Floats, truths: Floats, answer: Floats, weights: Floats) -> _Candidate:
+def _corrected(
+    answers: Floats, truths: Floats, answer: Floats, weights: Floats, handicap: float
+) -> _Candidate:
     """An estimate of the truths, less its errors in similar simulations."""
     errors = truths - answers
     mean = weights @ errors
     draws = answer + mean + _moved_errors(errors - mean, answers, answer, weights)
-    return _Candidate(draws, _mean_size(errors - mean, weights))
+    return _Candidate(draws, handicap * _mean_size(errors - mean, weights))
 
 
 def _moved_errors(errors: Floats, places: Floats, place: Floats, weights: Floats) -> Floats:
