@@ -43,6 +43,43 @@ def test_it_matches_the_oracle(seed, n, n_answers, n_truths):
     np.testing.assert_allclose(draws, expected, atol=1e-7)
 
 
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(60, 400),
+    n_members=st.integers(1, 3),
+    n_truths=st.integers(2, 4),
+)
+@settings(max_examples=50)
+def test_members_match_the_oracle(seed, n, n_members, n_truths):
+    rng = np.random.default_rng(seed)
+    truths = rng.dirichlet(np.ones(n_truths), n)
+    noise = rng.uniform(0.01, 0.1, n_members).repeat(n_truths)
+    answers = np.tile(truths, n_members) + noise * rng.normal(size=(n, len(noise)))
+    answer = answers[0] + 0.01
+    draws, weights = Conditional(answers, truths, n_members).given(answer)
+    expected, expected_weights = oracle.given(answers, truths, answer, n_members)
+    np.testing.assert_allclose(weights, expected_weights, atol=1e-7)
+    np.testing.assert_allclose(draws, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("K", [2, 3, 7])
+def test_members_that_are_nearly_as_good_are_averaged(K):
+    rng = np.random.default_rng(0)
+    truths = rng.dirichlet(np.ones(K), 4000)
+    noise = rng.normal(scale=0.02, size=(4000, 2, K))
+    answer = np.full(2 * K, 1 / K) + 0.02 * rng.normal(size=2 * K)
+    means = []
+    for factor in (0.999, 1.001):
+        # Which of the two is better depends on the factor.
+        better = truths[:, None] + noise * [[1.0], [factor / 1.1]]
+        conditional = Conditional(better.reshape(4000, -1), truths, members=2)
+        draws, weights = conditional.given(answer)
+        means.append(weights @ draws)
+    assert np.abs(means[0] - means[1]).max() < 1e-3
+    apart = np.abs(answer[:K] - answer[K:]).max()
+    assert apart > 0.01
+
+
 def test_answers_that_are_all_alike_leave_the_truths_as_they_are():
     truths = np.random.default_rng(0).dirichlet(np.ones(3), 50)
     draws, weights = Conditional(np.full((50, 3), 1 / 3), truths).given(np.full(3, 1 / 3))

@@ -51,6 +51,19 @@ def test_classes_overlap_no_more_than_they_did(n_classes):
     assert abs(after / before - 1) < 0.015
 
 
+def test_rounding_does_not_change_which_items_are_similar():
+    rng = np.random.default_rng(0)
+    # Many equal distances.
+    odds = np.exp(0.1 * rng.integers(-20, 20, 400))
+    scores = np.column_stack([odds, np.ones(400)]) / (1 + odds)[:, None]
+    rounded = scores * (1 + 1e-12 * rng.normal(size=(400, 2)))
+    codes = rng.integers(2, size=400)
+    one, two = (smooth(Training(items, codes, 2), 0).items for items in (scores, rounded))
+    # All but those whose neighbours farthest away are as far as others; 65% if in the order
+    # of the distances.
+    assert np.isclose(one, two, atol=1e-6).all(axis=1).mean() > 0.75
+
+
 def test_items_move_less_where_there_are_many():
     rng = np.random.default_rng(0)
     logits = np.concatenate([rng.normal(0, 0.05, 200), rng.normal(4, 1, 20)])

@@ -39,6 +39,24 @@ def mean_kernels(
     return out
 
 
+def mean_kernels_without(
+    points: NDArray[np.float64],
+    centres: NDArray[np.float64],
+    codes: Sequence[int],
+    weights: Sequence[float],
+    n_classes: int,
+    bandwidth: float,
+    copied: Sequence[int],
+) -> NDArray[np.float64]:
+    """Mean kernels between each point and all centres but the one that it is a copy of."""
+    rows = []
+    for point, row in zip(points, copied, strict=True):
+        keep = [i for i in range(len(centres)) if i != row]
+        others = centres[keep], [codes[i] for i in keep], [weights[i] for i in keep]
+        rows.append(mean_kernels(point[None], *others, n_classes, bandwidth)[0])
+    return np.array(rows)
+
+
 def log_mean_kernels(
     points: NDArray[np.float64],
     centres: NDArray[np.float64],

@@ -53,7 +53,7 @@ def _at(aim, items, weights):
     return items[-1]
 
 
-def given(answers, truths, answer):
+def given(answers, truths, answer, members=0):
     """Draws of the truth and their weights, given an answer."""
     answers, truths = np.asarray(answers, float), np.asarray(truths, float)
     even = np.ones(len(answers))
@@ -63,15 +63,42 @@ def given(answers, truths, answer):
     near = [i for i, gap in enumerate(gaps) if gap <= reach]
     weights = np.array([max(1 - gaps[i] / reach, 1e-9) if reach > 0 else 1.0 for i in near])
     weights /= weights.sum()
-    at_mean, slopes = _ridge(answers[near], truths[near], weights, 1e-3)
-    line = lambda a: at_mean + (a - weights @ answers[near]) @ slopes  # noqa: E731
+    answers, truths, K = answers[near], truths[near], truths.shape[1]
+    if members == 0:
+        return _by_regression(answers, truths, answer, weights)[0], weights
+    candidates = []
+    for m in range(members):
+        own, at = answers[:, m * K : (m + 1) * K], answer[m * K : (m + 1) * K]
+        for by in (_by_errors, _by_regression):
+            draws, error = by(own, truths, at, weights)
+            candidates.append((draws, error * (1 if m == 0 else 1.1)))
+    if members > 1:
+        draws, error = _by_regression(answers, truths, answer, weights)
+        candidates.append((draws, 1.1 * error))
+    least = min(error for _, error in candidates)
+    shares = [math.exp(-10 * (error / least - 1)) for _, error in candidates]
+    mixed = sum(share * draws for share, (draws, _) in zip(shares, candidates, strict=True))
+    return mixed / sum(shares), weights
+
+
+def _by_regression(answers, truths, answer, weights):
+    at_mean, slopes = _ridge(answers, truths, weights, 1e-3)
+    line = lambda a: at_mean + (a - weights @ answers) @ slopes  # noqa: E731
     # As many items of equal weight as the weights are worth, less one for each slope.
-    worth = 1 / sum(weight**2 for weight in weights)
-    left = max(worth - answers.shape[1], worth / 4)
-    inflation = math.sqrt(worth / left)
-    residuals = np.array([inflation * (truths[i] - line(answers[i])) for i in near])
-    fitted = np.array([line(answers[i]) for i in near])
-    return line(answer) + moved_errors(residuals, fitted, line(answer), weights), weights
+    worth, width = 1 / sum(weight**2 for weight in weights), len(answer)
+    inflation = math.sqrt(worth / max(worth - width, worth / 4))
+    fitted = np.array([line(row) for row in answers])
+    residuals = inflation * (truths - fitted)
+    error = math.sqrt(1 + width / worth) * float(weights @ abs(residuals).mean(axis=1))
+    moved = moved_errors(residuals, fitted, line(answer), weights)
+    return line(answer) + moved, error if width <= worth / 4 else math.inf
+
+
+def _by_errors(answers, truths, answer, weights):
+    errors = truths - answers
+    bias = weights @ errors
+    error = float(weights @ abs(errors - bias).mean(axis=1))
+    return answer + bias + moved_errors(errors - bias, answers, answer, weights), error
 
 
 def moved_errors(errors, places, place, weights):

@@ -63,6 +63,40 @@ def test_ratios_are_densities_up_to_a_factor_of_the_row(seed, K, bandwidth):
     assert (scaled[~near] < 1e-200).all()
 
 
+@few
+@given(
+    seed=seeds,
+    K=st.integers(2, 4),
+    bandwidth=st.sampled_from([1.0, 0.3, 0.1]),
+    weighted=st.booleans(),
+)
+def test_copies_of_an_item_do_not_see_its_own_kernel(seed, K, bandwidth, weighted):
+    rng = np.random.default_rng(seed)
+    codes = np.append(np.repeat(np.arange(K), 2), rng.integers(0, K, 12))
+    weights = rng.random(len(codes)) + 0.1 if weighted else None
+    training = Training(rng.dirichlet(np.ones(K), len(codes)), codes, K, weights)
+    copied = rng.integers(0, len(codes), 30)
+    points = training.items[copied] + 0.1 * bandwidth * rng.normal(size=(30, K))
+    # Copies may be taken for items of another class.
+    copies = Training(points, rng.integers(0, K, 30), K, copied=copied)
+    found = ClassDensities.of(training, bandwidth).ratios_without(copies)
+    known = np.ones(len(codes)) if weights is None else weights
+    expected = oracle.mean_kernels_without(
+        points, training.items, codes, known, K, bandwidth, copied
+    )
+    scale = found.max(axis=1, keepdims=True) / expected.max(axis=1, keepdims=True)
+    assert_allclose(found, expected * scale, rtol=1e-6, atol=1e-5 * found.max())
+
+
+def test_a_class_of_one_item_keeps_a_density():
+    scores = np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7]])
+    codes = np.array([0, 1, 1])
+    copies = Training(scores, codes, 2, copied=np.arange(3))
+    ratios = ClassDensities.of(Training(scores, codes, 2), 0.1).ratios_without(copies)
+    assert (ratios > 0).all()
+    assert np.isfinite(ratios).all()
+
+
 def test_densities_are_those_of_scipy():
     rng = np.random.default_rng(0)
     scores = rng.dirichlet(np.ones(3), 25)

@@ -150,7 +150,7 @@ def smooth(training: Training, seed: int, posteriors: Any = True) -> Training:
     pairs = _similar_pairs(np.hstack(logs_of_each), training, copies, rng)
     items: Any = _moved(training.items, posteriors, rows, pairs)
     weights = None if training.weights is None else training.weights[rows]
-    return Training(items, training.codes[rows], training.n_classes, weights)
+    return Training(items, training.codes[rows], training.n_classes, weights, rows)
 
 
 def _logs_of_all(items: Any, posteriors: Any) -> list[Floats]:
@@ -225,10 +225,16 @@ def _similar_pairs(
 
 
 def _neighbours(logs: Floats) -> Rows:
-    """Nearest rows to each row: as many as the square root of their number, at least 2."""
+    """Nearest rows to each row: as many as the square root of their number, at least 2.
+
+    They are in the order of a projection, which rounding does not change as it does that of
+    equal distances.
+    """
     near = min(max(2, int(np.ceil(np.sqrt(len(logs))))), len(logs))
-    places = KDTree(logs).query(logs, near)[1]
-    return np.asarray(places, np.int64).reshape(len(logs), near)
+    places = KDTree(logs).query(logs, near)[1].reshape(len(logs), near)
+    projection = logs @ np.sqrt(np.arange(1, logs.shape[1] + 1))
+    order = np.argsort(projection[places], axis=1, kind="stable")
+    return np.asarray(np.take_along_axis(places, order, axis=1), np.int64)
 
 
 # Items of each class that calibrated posteriors count for: what is seen of a class is mixed
@@ -279,7 +285,8 @@ def with_believed(
         sums = np.bincount(items.codes, items.weights, training.n_classes)
         means = sums / np.maximum(np.bincount(items.codes, minlength=training.n_classes), 1)
         weights = np.concatenate([items.weights, means[labels[len(items.codes) :]]])
-    return Training(_rows_of(items.items, taken), labels, training.n_classes, weights)
+    copied = None if items.copied is None else items.copied[taken]
+    return Training(_rows_of(items.items, taken), labels, training.n_classes, weights, copied)
 
 
 def _first_posteriors(items: Any, posteriors: Any) -> Floats | None:
@@ -426,6 +433,11 @@ _LEAST_SPREAD = 0.1
 # Slopes that there may be for each effective simulation, if members are an alternative.
 _MOST_SLOPES = 0.25
 
+# A candidate counts 1/e as much as the best if its error is larger by this part, and errors of
+# candidates that are not of the first member count as larger by the factor. Both were chosen on
+# real tables: errors in simulated samples are themselves uncertain.
+_TOLERANCE, _HANDICAP = 0.1, 1.1
+
 # Draws with equal weights that an estimate has.
 _N_DRAWS = 1000
 
@@ -455,9 +467,11 @@ class Conditional:
     """Pairs of answers and truths of simulated samples.
 
     The truths are regressed on the answers, locally. If the answers are those of `members`
-    that are estimates of the truths themselves, the answer of one of them, less its errors in
-    similar simulations, is used where these are smaller than the residuals of the regression.
-    Errors of more than two truths are as large as at the answer (Blum & François 2010).
+    that are estimates of the truths themselves, there are further candidates: the answer of
+    each member, less its errors in similar simulations, and a regression on it alone. Draws
+    are averages of the candidates, with weights that fall with their errors in similar
+    simulations; the first member counts for more than others with equal errors. Errors of more
+    than two truths are as large as at the answer (Blum & François 2010).
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -502,29 +516,28 @@ class Conditional:
     def draws(self, answer: Floats, nearest: Ints, weights: Floats) -> Floats:
         """Draws of the truth given an answer, from simulations with similar answers."""
         answers, truths = self.answers.take(nearest, axis=0), self.truths.take(nearest, axis=0)
-        mean_answer, mean_truth = weights @ answers, weights @ truths
-        away = answers - mean_answer
-        local = _slopes(away, truths - mean_truth, weights, _LOCAL_RIDGE)
-        residuals = truths - mean_truth - away @ local
-        residuals *= _without_fit(weights, answers.shape[1])
-        middles = mean_truth + away @ local
-        middle = mean_truth + (answer - mean_answer) @ local
-        draws = middle + _moved_errors(residuals, middles, middle, weights)
-        # Slopes are the less certain, the more of them there are for the simulations.
-        slopes_per_simulation = answers.shape[1] * float((weights**2).sum())
-        error = np.sqrt(1 + slopes_per_simulation) * _mean_size(residuals, weights)
-        if slopes_per_simulation > _MOST_SLOPES:
-            error = np.inf
+        candidates = list(self._candidates(answers, truths, answer, weights))
+        errors = np.array([candidate.error for candidate in candidates])
+        shares = np.exp(-(errors / (errors.min() + _LEAST_VARIANCE) - 1) / _TOLERANCE)
+        draws = np.stack([candidate.draws for candidate in candidates])
+        return np.asarray(np.tensordot(shares / shares.sum(), draws, 1))
+
+    def _candidates(
+        self, answers: Floats, truths: Floats, answer: Floats, weights: Floats
+    ) -> Iterator[_Candidate]:
+        """Draws by each member alone, and by all together."""
         K = truths.shape[1]
-        for first in range(0, self.members * K, K):
-            own, at = answers[:, first : first + K], answer[first : first + K]
-            errors = truths - own
-            mean = weights @ errors
-            size = _mean_size(errors - mean, weights)
-            if size < error:
-                error = size
-                draws = at + mean + _moved_errors(errors - mean, own, at, weights)
-        return np.asarray(draws)
+        readings = [slice(first, first + K) for first in range(0, self.members * K, K)]
+        if self.members != 1:
+            readings.append(slice(None))
+        for i, columns in enumerate(readings):
+            handicap = _HANDICAP if i else 1.0
+            reading = answers[:, columns], truths, answer[columns], weights, handicap
+            if i < self.members:
+                yield _corrected(*reading)
+            slopes_per_simulation = len(reading[2]) * float((weights**2).sum())
+            if slopes_per_simulation <= _MOST_SLOPES or not self.members:
+                yield _regressed(*reading)
 
 
 @dataclass(frozen=True, eq=False)
@@ -578,6 +591,39 @@ def _slopes(away: Floats, moved: Floats, weights: Floats | None, ridge: float) -
     width = len(variance)
     variance[np.diag_indices(width)] += ridge * np.trace(variance) / width + _LEAST_VARIANCE
     return np.asarray(np.linalg.solve(variance, weighted.T @ moved), dtype=np.float64)
+
+
+class _Candidate(NamedTuple):
+    """Draws of the truth, and their mean error."""
+
+    draws: Floats
+    error: float
+
+
+def _regressed(
+    answers: Floats, truths: Floats, answer: Floats, weights: Floats, handicap: float
+) -> _Candidate:
+    """Truths as a regression on the answers predicts them, with its residuals."""
+    mean_answer, mean_truth = weights @ answers, weights @ truths
+    away = answers - mean_answer
+    slopes = _slopes(away, truths - mean_truth, weights, _LOCAL_RIDGE)
+    middles = mean_truth + away @ slopes
+    residuals = (truths - middles) * _without_fit(weights, answers.shape[1])
+    middle = mean_truth + (answer - mean_answer) @ slopes
+    draws = middle + _moved_errors(residuals, middles, middle, weights)
+    # Slopes are the less certain, the more of them there are for the simulations.
+    uncertainty = 1 + answers.shape[1] * float((weights**2).sum())
+    return _Candidate(draws, handicap * np.sqrt(uncertainty) * _mean_size(residuals, weights))
+
+
+def _corrected(
+    answers: Floats, truths: Floats, answer: Floats, weights: Floats, handicap: float
+) -> _Candidate:
+    """An estimate of the truths, less its errors in similar simulations."""
+    errors = truths - answers
+    mean = weights @ errors
+    draws = answer + mean + _moved_errors(errors - mean, answers, answer, weights)
+    return _Candidate(draws, handicap * _mean_size(errors - mean, weights))
 
 
 def _moved_errors(errors: Floats, places: Floats, place: Floats, weights: Floats) -> Floats:

@@ -22,6 +22,7 @@ from headcount.estimates.conditioning import (
     simulated_size,
 )
 from headcount.items.arrays import count_rows
+from headcount.parts.aggregation import training_ratios
 from headcount.parts.binning import Bins
 from headcount.parts.fitted import Fitted, PoolSamples
 from headcount.parts.training import Binned, Training
@@ -147,7 +148,7 @@ def temperatures(
     for size in set(tried):
         items, made = conditioning.trials(_TRIALS, size, Prior(concentration=prior))
         if ratios is None:
-            ratios = likelihood.ratios(items.items)
+            ratios = training_ratios(likelihood, items)
         trials = posteriors_from_ratios(ratios, made.samples, prior, seed, n_draws=_TRIAL_DRAWS)
         # Shares among so many items are accurate to half an item at best.
         variances = [trial.weighted.var(axis=0) + 0.25 / size**2 for trial in trials]

@@ -210,6 +210,22 @@ class Likelihood(Protocol):
 
 
 @runtime_checkable
+class LearntFromEach(Likelihood, Protocol):
+    """Likelihood of a class that is large at each item that it was learnt from."""
+
+    def ratios_without(self, training: Training) -> Floats:
+        """Likelihoods of copies of items, each as if its original had not been there."""
+
+
+def training_ratios(likelihood: Likelihood, training: Training) -> Floats:
+    """Likelihoods of labelled items, as those of new items would be."""
+    if training.copied is not None and isinstance(likelihood, LearntFromEach):
+        return likelihood.ratios_without(training)
+    assert training.items is not None
+    return likelihood.ratios(training.items)
+
+
+@runtime_checkable
 class MixtureSolver(Protocol):
     """Finds the shares under which the items of a sample are likeliest."""
 
@@ -246,8 +262,7 @@ class Mixture(Aggregation):
 
         Where these have most items many times, each is used once, with its number.
         """
-        assert training.items is not None
-        ratios = np.ascontiguousarray(self.likelihood.ratios(training.items))
+        ratios = np.ascontiguousarray(training_ratios(self.likelihood, training))
         if not _repeats_pay(samples, ratios.shape[1]):
             return self.solver.solve(ratios, samples, self.prior)
         distinct, counts = _distinct(samples)

@@ -374,5 +374,10 @@ class InLogRatios:
         """Likelihood of each item under each class, each row up to its own factor."""
         return np.asarray(self.inner.ratios(self._of(items)))
 
+    def ratios_without(self, training: Training) -> Floats:
+        """Likelihoods of copies of items, each as if its original had not been there."""
+        items = self._of(np.asarray(training.items))
+        return np.asarray(self.inner.ratios_without(replace(training, items=items)))
+
     def _of(self, items: Floats) -> Floats:
         return log_ratios(np.asarray(items, dtype=np.float64), self.shrinkage)

@@ -14,6 +14,8 @@ from headcount.samples.samples import Samples
 
 # Number of points evaluated at a time: with 50,000 items, 100 MB of kernel values.
 _BLOCK = 256
+# Density of a class that is left at a copy of one of its items without this one, at least.
+_LEAST_DENSITY = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,8 @@ class ClassDensities:
         Start of each class: class j has the rows edges[j]:edges[j + 1].
     bandwidth : float
         Standard deviation of the kernel.
+    places : ndarray of int64, shape (n,)
+        Row of each training item in `centres`.
 
     Examples
     --------
@@ -44,6 +48,7 @@ class ClassDensities:
     weights: Floats
     edges: Ints
     bandwidth: float
+    places: Ints
 
     @classmethod
     def of(cls, training: Training, bandwidth: float) -> ClassDensities:
@@ -56,11 +61,30 @@ class ClassDensities:
             training.class_weights[order],
             np.concatenate([[0], np.cumsum(counts)]),
             bandwidth,
+            np.argsort(order),
         )
 
     def ratios(self, points: Floats) -> Floats:
         """Densities of the classes at each point, up to a constant factor per row."""
         return self._sums(points)[0]
+
+    def ratios_without(self, training: Training) -> Floats:
+        """Densities at copies of training items, without the kernel of the item itself."""
+        points = np.asarray(training.items, dtype=np.float64)
+        sums, shifts = self._sums(points)
+        places = self.places[training.copied]
+        # An item may be taken for one of another class than it was learnt as.
+        classes = np.searchsorted(self.edges, places, side="right") - 1
+        learnt_as = np.arange(len(points)), classes
+        squares = np.square(points - self.centres[places]).sum(axis=1)
+        weights = self.weights[places]
+        kernels = weights * np.exp(-0.5 * squares / self.bandwidth**2 - shifts)
+        # A class of a single item would have no density at all.
+        least = _LEAST_DENSITY * sums[learnt_as]
+        sums[learnt_as] = np.maximum(sums[learnt_as] - kernels, least) / np.maximum(
+            1 - weights, _LEAST_DENSITY
+        )
+        return sums
 
     def values(self, points: Floats) -> Floats:
         """Mean kernel between each point and each class (densities up to a constant)."""

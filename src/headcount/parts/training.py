@@ -38,6 +38,8 @@ class Training:
         Number of classes.
     weights : ndarray of float64, shape (n,), or None
         Weights of the items. None if all are equal.
+    copied : ndarray of int64, shape (n,), or None
+        Rows of the labelled items that these are moved copies of. None if they are no copies.
 
     Examples
     --------
@@ -50,6 +52,7 @@ class Training:
     codes: Ints
     n_classes: int
     weights: Floats | None = None
+    copied: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.codes)

@@ -17,7 +17,7 @@ from headcount._support.documentation import documented
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_flag
 from headcount.errors import HeadcountError
-from headcount.estimates.conditioning import Prior, ShareConditioning, simulate
+from headcount.estimates.conditioning import Prior, ShareConditioning
 from headcount.estimates.estimation import EstimateOptions, conditioning
 from headcount.items.arrays import Scored, Verdicts, check_features
 from headcount.parts.aggregation import Model
@@ -51,7 +51,8 @@ class Conditioned(Quantifier):
     quantifier : Quantifier or sequence of Quantifier, default=None
         By default maximum likelihood with and without calibration, and adjusted probabilistic
         counts: ``[SLD(), SLD(calibration=None), GPAC()]``. Quantifiers with
-        equal classifiers share their scores; those with different ones are combined, too.
+        equal classifiers share their scores; those with different ones are combined, too. The
+        first counts for more than others that err as much in simulated samples.
     replicates : int, default=4000
         Number of simulated samples for each sample size.
     random_state : int, RandomState, Generator or None, default=None
@@ -311,9 +312,9 @@ class AutoQuantifier(Conditioned):
     """Strong methods over one or several classifiers, combined by conditioning.
 
     Maximum likelihood, adjusted probabilistic counts and kernel densities answer to samples
-    simulated from the training set, and the shares are conditioned on all of their answers
-    together, or on the one that errs least in similar samples: see
-    `Conditioned`. Each classifier is cross-fitted once.
+    simulated from the training set. The shares are averages of those that fit the answer of
+    each of them, and all of their answers together, weighted by their errors in similar
+    samples: see `Conditioned`. Each classifier is cross-fitted once.
 
     Parameters
     ----------
@@ -393,16 +394,13 @@ class AutoQuantifier(Conditioned):
     def explain(self, size: int = 500) -> str:
         """Methods that are combined, and their errors in simulated samples."""
         check_is_fitted(self, "fitted_")
-        training: Any = self.fitted_.simulation_items()
         model: Any = self.fitted_.model
-        strata = Training(None, training.codes, training.n_classes, training.weights)
         size = min(size, _LARGEST_TRIAL)
-        trials = simulate(strata, size, _TRIALS, model.shares.prior, seed=0)
-        answers = model.answers.solve_training(training, trials.samples).prevalence
-        sizes = np.full(len(answers), size)
-        combined = model.shares.points(answers, sizes)
+        items, trials = model.shares.trials(_TRIALS, size, model.shares.prior)
+        answers = model.answers.solve_training(items, trials.samples).prevalence
+        combined = model.shares.points(answers, np.full(len(answers), size))
         counted = trials.samples.prevalence_of(
-            training.items[0].argmax(axis=1), len(self.classes_)
+            items.items[0].argmax(axis=1), len(self.classes_)
         )
         names = [type(member).__name__ for member in self.members_]
         alone = np.split(answers, len(names), axis=1)

@@ -156,6 +156,10 @@ class _Densities:
         assert self.fitted is not None
         return self.fitted.ratios(items)
 
+    def ratios_without(self, training: Training) -> Floats:
+        assert self.fitted is not None
+        return self.fitted.ratios_without(training)
+
 
 @quantifier_class
 class KDEyHD(_KDEy):

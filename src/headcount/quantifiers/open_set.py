@@ -192,8 +192,7 @@ class _LeftOut(Model):
 
     def solve_training(self, training: Training, samples: Samples) -> Solution:
         """Shares in samples whose unknown items are all of one left-out class."""
-        # Simulations may have several noisy copies of the items.
-        source = np.tile(self.source, len(training.codes) // len(self.source))
+        source = self.source if training.copied is None else self.source[training.copied]
         indices = samples.indices.copy()
         number = np.repeat(np.arange(len(samples)), samples.sizes)
         is_other = source[indices] >= 0
@@ -212,7 +211,7 @@ class _LeftOut(Model):
         indices[places] = rng.choice(np.flatnonzero(source < 0), len(places))
         moved = Samples.unchecked(indices, samples.offsets, samples.n_pool)
         solved = [
-            model.solve_training(training, moved[i::n_left_out])
+            model.solve_training(replace(training, copied=None), moved[i::n_left_out])
             for i, model in enumerate(self.without)
         ]
         order = np.argsort(np.concatenate([np.arange(i, len(samples), n_left_out)
