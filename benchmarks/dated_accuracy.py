@@ -31,8 +31,8 @@ import headcount as hc
 from dated import DATASETS, MOST_NEW, Dated, read
 from environment import RESULTS, describe_machine
 from headcount.accuracy.history import usual_accuracy
+from headcount.estimates.assumption import BROKEN_LEVEL, p_value_of
 from headcount.samples import Samples
-from headcount.tables.accuracy import is_broken
 from headcount.tables.models import make_classifier
 from headcount.tables.preparation import prepare
 from real_datasets import data_folder
@@ -153,7 +153,7 @@ def rows_of(frame: pl.DataFrame, dataset: Dated, parts: Any, nannyml: str | None
             "alone error": abs(usual.value - true),
             "alone inside": _inside(usual.interval(), true),
             "alone width": float(np.ptp(usual.interval())),
-            "alone missed": not _inside(usual.interval(), true) and not is_broken(usual),
+            "alone missed": not _inside(usual.interval(), true) and not _is_marked(usual),
             "CBPE": abs(value - true),
             "NannyML": None if other is None else abs(other[0] - true),
             "NannyML inside": None if other is None else _inside(other[1:], true),
@@ -179,6 +179,11 @@ def by_nannyml(
             capture_output=True, text=True, check=True,
         )  # fmt: skip
     return list(json.loads(done.stdout.splitlines()[-1]))
+
+
+def _is_marked(estimate: Any) -> bool:
+    p_value = p_value_of(estimate)
+    return p_value is not None and p_value < BROKEN_LEVEL
 
 
 def _inside(ends: Any, true: float) -> float:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy import stats
 
 import headcount as hc
 from headcount.estimates import history
+from headcount.estimates.assumption import FAR, FitTest
 from headcount.estimates.history import (
     COUNTS,
     LAST,
@@ -62,7 +65,9 @@ def slow_posterior(readings, truth):
             for k in range(K):
                 density = np.zeros(len(drifts))
                 for t, drift in enumerate(drifts):
-                    share = np.clip(readings.shares[m, :, k], 0.01, 0.99)
+                    share = np.clip(
+                        readings.shares[m, :, k], history._LEAST_SHARE, 1 - history._LEAST_SHARE
+                    )
                     spread = np.sqrt(
                         (drift * share * (1 - share)) ** 2 * readings.growth
                         + readings.errors[m, :, k] ** 2
@@ -95,9 +100,9 @@ def test_chances_are_those_of_plain_sums(n_classes, names):
     readings = Readings(names, shares, np.full(shares.shape, 0.03), np.arange(1.0, 7))
     drift = Drift.learn(readings, truth, range(6))
     weights, sizes = slow_posterior(readings, truth)
-    fast_weights, fast_sizes = drift._posterior(1.0, "unknown")
-    np.testing.assert_allclose(fast_weights, weights, atol=1e-9)
-    np.testing.assert_allclose(fast_sizes, sizes, atol=1e-9)
+    chances = drift._chances(1.0, "unknown")
+    np.testing.assert_allclose(chances.readings, weights, atol=1e-9)
+    np.testing.assert_allclose(chances.drifts, sizes, atol=1e-9)
 
 
 def test_the_reading_that_held_has_the_weight():
@@ -339,3 +344,91 @@ def test_steps_count_new_groups_of_the_same_kind_only():
     np.testing.assert_array_equal(of_another_kind.steps(names), np.ones(5))
     sites = History(drift, equal, None, np.ones(2), labelled=("a", "b"))
     np.testing.assert_array_equal(sites.steps(["c", "d"]), np.ones(2))
+
+
+def mixture_of_one(shares, drift, counted_items=1e9):
+    """A reading that is off by a drift of one size."""
+    sizes = np.zeros((1, len(history._DRIFTS), len(shares)))
+    place = np.abs(history._DRIFTS - drift).argmin()
+    sizes[0, place] = 1
+    shares = np.array([shares])
+    variances = np.broadcast_to(history._DRIFTS[:, None] ** 2, sizes.shape)
+    mixture = history.ReadingMixture(
+        history.Chances(np.ones(1), sizes),
+        shares,
+        np.full(shares.shape, counted_items),
+        np.zeros(sizes.shape),
+        variances,
+        shifted=1,
+    )
+    return mixture, history._DRIFTS[place]
+
+
+@pytest.mark.parametrize("shares", [[0.7, 0.3], [0.5, 0.2, 0.3], [0.1, 0.05, 0.6, 0.25]])
+def test_log_odds_of_draws_spread_by_the_drift(shares):
+    mixture, drift = mixture_of_one(shares, 0.3)
+    draws = mixture.posterior(np.empty(0), 10**9).draws
+    log_odds = np.log(draws / (1 - draws))
+    np.testing.assert_allclose(np.median(draws, axis=0), shares, rtol=0.05)
+    np.testing.assert_allclose(
+        log_odds.std(axis=0), drift, rtol=0.2 if len(shares) > 2 else 0.02
+    )
+
+
+def test_counts_of_draws_spread_by_sampling():
+    mixture, _ = mixture_of_one([0.6, 0.3, 0.1], 0.01, 200)
+    draws = mixture.posterior(np.empty(0), 10**9).draws
+    expected = np.sqrt(np.array([0.6 * 0.4, 0.3 * 0.7, 0.1 * 0.9]) / 200)
+    np.testing.assert_allclose(draws.std(axis=0), expected, rtol=0.05)
+
+
+def test_a_class_that_was_absent_may_appear():
+    """Drifts of rare classes are learnt on the scale of shares, and applied on it."""
+    for shares in ([1.0, 0.0], [0.6, 0.4, 0.0]):
+        mixture, drift = mixture_of_one(shares, 0.4)
+        rare = mixture.posterior(np.empty(0), 10**6).draws[:, -1]
+        slope = history._LEAST_SHARE * (1 - history._LEAST_SHARE)
+        assert np.quantile(rare, 0.7) == pytest.approx(
+            slope * drift * stats.norm.ppf(0.7), rel=0.1
+        )
+        assert np.quantile(rare, 0.4) < 1e-4
+
+
+def test_shares_are_rounded_to_the_nearest_items():
+    shares = np.random.default_rng(0).dirichlet(np.ones(4), 50)
+    items = history._whole_items(shares, 37) * 37
+    np.testing.assert_allclose(items, items.round(), atol=1e-9)
+    np.testing.assert_allclose(items.sum(axis=1), 37)
+    assert np.abs(items - 37 * shares).max() <= 1
+    two = history._whole_items(shares[:, :2], 37) * 37
+    np.testing.assert_allclose(
+        two[:, 0], (37 * shares[:, 0] / shares[:, :2].sum(axis=1)).round()
+    )
+
+
+def fit_test(distance, n=400):
+    return FitTest(3 + n * distance**2, 3, 0.0 if distance else 0.5, np.full(2, 0.5), n)
+
+
+def test_groups_far_from_all_mixes_are_odd_and_have_a_warning():
+    drift = learnt((0.1,) * 5)
+    method, _ = under_shift(0.5)
+    readings = readings_of(two_classes(12), (0.1,) * 5)
+    widths, warned = [], []
+    for distance in (0.1, 0.5, 2.0):
+        estimate = dataclasses.replace(method, fit_test=fit_test(distance))
+        revised = drift.estimate(estimate, readings, 0)
+        ends = revised.interval()
+        widths.append(ends.high[1] - ends.low[1])
+        warned.append([text for text in revised.warnings if text.startswith(FAR)])
+    assert widths[0] < widths[1] < 0.8 * widths[2]
+    assert warned[:2] == [[], []]
+    assert "2 standard deviations" in warned[2][0]
+
+
+def test_the_distance_from_mixes_does_not_grow_with_the_number_of_items():
+    for n in (50, 5000):
+        assert history.distance_from_mixes(fit_test(1.2, n)) == pytest.approx(1.2)
+    assert history.distance_from_mixes(None) == 0
+    untested = FitTest(np.nan, 0, np.nan, np.full(2, 0.5), 40)
+    assert history.distance_from_mixes(untested) == 0

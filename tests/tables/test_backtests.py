@@ -138,6 +138,24 @@ def test_an_analysis_follows_the_history():
     assert errors[0] < errors[1] / 2
 
 
+def test_groups_far_from_all_labelled_ones_are_named():
+    """In September all deliveries are of two sizes, which no mix of the classes explains."""
+    table = deliveries()
+    new = table.filter(pl.col("day") >= "2024-07")
+    september = pl.when(pl.col("size") > 2).then(30).otherwise(-30)
+    new = pl.concat(
+        [new, new.with_columns(pl.lit("2024-09-03").alias("day"), september.alias("size"))],
+        how="vertical_relaxed",
+    )
+    result = hc.analyse(
+        new.drop("late"), train=table.filter(pl.col("day") < "2024-07"), target="late",
+        by="month", method="SLD",
+    )  # fmt: skip
+    assert [item.name for item in result.groups if item.is_far] == ["2024-09"]
+    assert "further off than their intervals say: 2024-09." in result.to_text()
+    assert "so what held in labelled groups" in result.to_frame()["warning"][-1]
+
+
 def test_a_value_of_history_that_is_not_allowed():
     table = deliveries()
     with pytest.raises(hc.HeadcountError, match="`history` is 'maybe'"):

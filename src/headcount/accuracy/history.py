@@ -264,8 +264,7 @@ def _revised(
     group: Hashable,
 ) -> HistoryAccuracy:
     """Estimate of a sample from all readings."""
-    p_value = None if answer.fit_test is None else answer.fit_test.p_value
-    mixture, wider = drift.mixtures(readings, place, group, p_value=p_value)
+    mixture, wider = drift.mixtures(readings, place, group, test=answer.fit_test)
     draws = _both(scale.down(answer.draws))
     facts = {part.name: getattr(answer, part.name) for part in fields(AccuracyEstimate)}
     facts["value"] = float(scale.up(mixture.median(draws, answer.n_items)[1]))
@@ -280,7 +279,7 @@ def _revised(
         **facts,
         under_shift=answer,
         readings=dict(zip(readings.names, values.tolist(), strict=True)),
-        weights=dict(zip(readings.names, mixture.weights.tolist(), strict=True)),
+        weights=dict(zip(readings.names, mixture.chances.readings.tolist(), strict=True)),
         n_groups=len(drift.groups),
     )
 

@@ -642,6 +642,8 @@ MUCH_OUTSIDE = 0.05
 
 UNLIKE = "The sample does not look like a mixture of"
 """Start of the warnings that report a violated assumption."""
+FAR = "The sample is far from any mixture of the training classes"
+"""Start of the warnings that report a sample unlike all that labelled groups tell about."""
 
 
 class Diagnosis(NamedTuple):

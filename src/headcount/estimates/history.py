@@ -17,15 +17,16 @@ are those that held on real dated datasets (benchmarks/dated.py).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Literal
 
 import numpy as np
+from scipy.special import ndtri
 
 from headcount._support.arrays import Floats, Ints
-from headcount.estimates.assumption import BROKEN_LEVEL, UNLIKE
+from headcount.estimates.assumption import BROKEN_LEVEL, FAR, UNLIKE, FitTest
 from headcount.estimates.conditioning import RepeatedPosterior, SharePosterior
 from headcount.estimates.estimate import Estimate
 
@@ -58,9 +59,9 @@ _ALONE_UNLIKE = {PAST: 0.3, LAST: 0.02, POSTERIORS: 0.6, COUNTS: 0.02, PRIOR_SHI
 # Standard deviations of the drift of log odds: the median and the spread of their logarithms
 # before labelled groups are seen and without any, and the spread between classes.
 _DRIFTS = np.geomspace(0.01, 4.0, 20)
-_MEDIAN, _SPREAD = 0.4, 0.8
-_MEDIAN_ALONE, _SPREAD_ALONE = 0.2, 0.6
-_BETWEEN_CLASSES = 0.5
+_MEDIAN, _SPREAD = 0.3, 0.8
+_MEDIAN_ALONE, _SPREAD_ALONE = 0.15, 0.6
+_BETWEEN_CLASSES = 1.0
 # Variance of a class given the posterior of an item, as a fraction of that without, from which
 # on the method is less likely right without any labelled groups, and at which its chance is the
 # least. Errors of prior-shift estimates grow as the classes are hard to tell apart, whatever
@@ -73,8 +74,11 @@ _LASTING = 0.9
 # Growth of the variance of the drift with each further group after the last labelled one.
 _GROWTH = 0.2
 # Chance that a group is odd: a share of a labelled one may be anything, and labelled groups say
-# nothing about a new one.
-_ODD = 0.05
+# nothing about a new one. It grows with the squared distance of the items from any mix of the
+# labelled classes, in standard deviations.
+_ODD, _ODD_BY_DISTANCE, _MOST_ODD = 0.04, 0.1, 0.5
+# Distance from which on there is a warning.
+_FAR = 1.0
 # Evidence of the last labelled group of a sequence, relative to that of the first: what held
 # lately matters more.
 _RECENCY = math.e
@@ -86,15 +90,14 @@ _REACH_OF_INTERVALS, _DISAGREEMENT = 1.2, 0.15
 # method is likelier right by this factor, and shares are cautious as well, if readings disagree
 # this many times as much.
 _ALIKE, _REACH_IF_ALIKE, _MOST_UNLIKE = 5.0, 2.0, 1 / 3
-# Shares below are as uncertain as this one, relative to their distance from 0 or 1.
-_LEAST_SHARE = 0.01
+# Below it, and as near to 1, drifts are on the scale of shares, so that a class that was absent
+# may appear.
+_LEAST_SHARE = 0.015
 _TINY = 1e-5
 _N_DRAWS = 1000
 
 Looks = Literal["alike", "unlike", "unknown"]
 """Whether new items look like a mixture of the labelled classes, as labelled groups do."""
-Posterior = Callable[[float, Looks], tuple[Floats, Floats]]
-"""Chances of the readings and of the sizes of drifts, given trust in labelled groups."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,10 +136,9 @@ class Readings:
         return np.asarray(shares * (1 - shares))
 
     @cached_property
-    def counted_items(self) -> Ints:
+    def counted_items(self) -> Floats:
         """Numbers of items whose counts would have the sampling errors."""
-        shares = np.clip(self.shares, _LEAST_SHARE, 1 - _LEAST_SHARE)
-        return np.maximum(shares * (1 - shares) / self.errors**2, 1).round().astype(np.int64)
+        return np.asarray(np.maximum(self.slopes / self.errors**2, 1))
 
     @cached_property
     def growth(self) -> Floats:
@@ -341,7 +343,7 @@ class Drift:
     @property
     def weights(self) -> Floats:
         """Chance of each reading, given the labelled groups."""
-        return self._posterior(1.0, "alike" if self._are_alike else "unknown")[0]
+        return self._chances(1.0, "alike" if self._are_alike else "unknown").readings
 
     @cached_property
     def _are_alike(self) -> bool:
@@ -350,11 +352,11 @@ class Drift:
         enough = len(p_values) > 1 and not np.isnan(p_values).any()
         return enough and bool((p_values < BROKEN_LEVEL).mean() < _MOST_UNLIKE)
 
-    def _looks(self, p_value: float | None) -> Looks:
-        """What new items look like, by the p-value of the assumption test."""
-        if p_value is not None and p_value < BROKEN_LEVEL:
+    def _looks(self, test: FitTest | None) -> Looks:
+        """What new items look like, by the test of the assumption."""
+        if _rejects(test):
             return "unlike"
-        return "unknown" if p_value is None or not self._are_alike else "alike"
+        return "unknown" if test is None or not self._are_alike else "alike"
 
     @cached_property
     def _evidence(self) -> Floats:
@@ -373,8 +375,8 @@ class Drift:
         ratio = float((disagreements / usual).max())
         return round(min(1.0, reach**2 / max(ratio, _TINY)), 2)
 
-    def _posterior(self, trust: float, looks: Looks) -> tuple[Floats, Floats]:
-        """Chances of the readings, (M,), and of drifts by reading and class, (M, T, K)."""
+    def _chances(self, trust: float, looks: Looks) -> Chances:
+        """Chances given the labelled groups, as far as these are trusted."""
         K = self.likelihoods.shape[3]
         near = _near_one_another()
         log = trust * (self.likelihoods * self._evidence[:, None]).sum(axis=2)
@@ -384,8 +386,8 @@ class Drift:
         of_class = np.einsum("ct,mtk->mck", near, relative)
         # The shares of K classes are K - 1 numbers.
         of_common = (np.log(of_class) + highest).sum(axis=2) * (K - 1) / K
-        alone = self._chances(_ALONE_UNLIKE if looks == "unlike" else _ALONE, looks)
-        before = self._chances(_BEFORE, looks)
+        alone = self._preferences(_ALONE_UNLIKE if looks == "unlike" else _ALONE, looks)
+        before = self._preferences(_BEFORE, looks)
         log_chances = trust * np.log(before) + (1 - trust) * np.log(alone)
         joint = log_chances[:, None] + np.log(self.sizes) + of_common
         joint -= joint.max()
@@ -393,10 +395,21 @@ class Drift:
         of_reading = np.exp(joint - joint.max(axis=1, keepdims=True))
         common = of_reading / of_reading.sum(axis=1, keepdims=True)
         sizes = np.einsum("mck,ct->mtk", common[..., None] / of_class, near) * relative
-        return weights / weights.sum(), sizes
+        return Chances(weights / weights.sum(), sizes)
 
-    def _chances(self, preference: Mapping[str, float], looks: Looks) -> Floats:
-        """Chances of the readings, given their preference for shares."""
+    def _chances_of_new(self, trust: float, looks: Looks, odd: float) -> Chances:
+        """Chances for a new group, which may be odd."""
+        usual, alone = self._chances(trust, looks), self._chances(0.0, looks)
+        by_reading = ((1 - odd) * usual.readings, odd * alone.readings)
+        readings = by_reading[0] + by_reading[1]
+        drifts = sum(
+            part[:, None, None] * chances.drifts
+            for part, chances in zip(by_reading, (usual, alone), strict=True)
+        )
+        return Chances(readings, drifts / np.maximum(readings, _TINY**2)[:, None, None])
+
+    def _preferences(self, preference: Mapping[str, float], looks: Looks) -> Floats:
+        """Chances of the readings before labelled groups are seen."""
         values = np.array([preference[name] for name in self.names])
         factor = _ALIKE if looks == "alike" else 1.0
         values[self.names.index(PRIOR_SHIFT)] *= self.in_method * factor
@@ -407,10 +420,9 @@ class Drift:
         self, under_shift: Sequence[Estimate], readings: Readings, groups: Sequence[Hashable]
     ) -> list[HistoryEstimate]:
         """Estimates of samples from all readings; `groups` name those that may have labels."""
-        # The same for most samples.
-        posterior = cache(self._posterior)
+        kept = KeptChances(self)
         return [
-            self.estimate(estimate, readings, place, groups[place], posterior=posterior)
+            self.estimate(estimate, readings, place, groups[place], kept=kept)
             for place, estimate in enumerate(under_shift)
         ]
 
@@ -421,21 +433,20 @@ class Drift:
         place: int,
         group: Hashable = None,
         *,
-        posterior: Posterior | None = None,
-        leaning: Posterior | None = None,
+        kept: KeptChances | None = None,
+        leaning: KeptChances | None = None,
         follow: bool = False,
     ) -> HistoryEstimate:
         """Estimate of a sample from all readings; `group` names one that may have labels.
 
-        `posterior` is `_posterior`, if its results are kept, and `leaning` that for shares, if
-        it is another one. `follow` is True if shares are those of the method.
+        `kept` has the chances of this drift, `leaning` those for shares if they are others.
+        `follow` is True if shares are those of the method.
         """
-        mixture, wider = self.mixtures(
-            readings, place, group, p_value=_p_value(under_shift), posterior=posterior
-        )
+        test = under_shift.fit_test
+        mixture, wider = self.mixtures(readings, place, group, test=test, kept=kept)
         if leaning is not None:
-            weights, sizes = leaning(0.0, self._looks(_p_value(under_shift)))
-            mixture = replace(mixture, weights=weights, sizes=sizes)
+            chances = leaning.of_usual(0.0, self._looks(test))
+            mixture = replace(mixture, chances=chances)
         draws = RepeatedPosterior(
             lambda: wider.posterior(under_shift.posterior.draws, under_shift.n_items)
         )
@@ -449,6 +460,7 @@ class Drift:
         if self.groups:
             # Those about the assumption, which the estimate does not need, are left out.
             warnings = tuple(text for text in warnings if not text.startswith(UNLIKE))
+            warnings += far_warning(test)
         return HistoryEstimate(
             method=under_shift.method,
             classes=under_shift.classes,
@@ -463,7 +475,7 @@ class Drift:
             reduction_error=under_shift.reduction_error,
             under_shift=under_shift,
             readings=dict(zip(self.names, readings.shares[:, place], strict=True)),
-            weights=dict(zip(self.names, mixture.weights.tolist(), strict=True)),
+            weights=dict(zip(self.names, mixture.chances.readings.tolist(), strict=True)),
             n_groups=len(self.groups),
         )
 
@@ -473,30 +485,28 @@ class Drift:
         place: int,
         group: Hashable = None,
         *,
-        p_value: float | None,
-        posterior: Posterior | None = None,
+        test: FitTest | None,
+        kept: KeptChances | None = None,
     ) -> tuple[ReadingMixture, ReadingMixture]:
         """Distributions of the shares of a sample: for shares, and for intervals if wider.
 
-        `p_value` is that of the assumption test, None if there is none.
+        `test` is that of the assumption, None if there is none.
         """
-        posterior = self._posterior if posterior is None else posterior
+        kept = KeptChances(self) if kept is None else kept
         shares, disagreements = readings.shares[:, place], readings.disagreements[:, place]
-        looks = self._looks(p_value)
+        looks = self._looks(test)
         trust = self._trust(disagreements, _REACH_IF_ALIKE if looks == "alike" else np.inf)
         cautious = self._trust(disagreements, _REACH_OF_INTERVALS)
-        usual = posterior(cautious, looks)
         wider = ReadingMixture(
-            *_mixed(usual, posterior(0.0, looks)),
-            np.log(np.maximum(shares, _TINY)),
+            kept.of_new(cautious, looks, _chance_of_odd(test)),
+            shares,
             readings.counted_items[:, place],
             *self._effects(group, shares.shape[1], float(readings.growth[place])),
             self.names.index(PRIOR_SHIFT),
         )
         if trust == cautious:
             return wider, wider
-        weights, sizes = posterior(trust, looks)
-        return replace(wider, weights=weights, sizes=sizes), wider
+        return replace(wider, chances=kept.of_usual(trust, looks)), wider
 
     def _effects(self, group: Hashable, n_classes: int, growth: float) -> tuple[Floats, Floats]:
         """Expected effect on log odds and its variance, by reading and drift, (M, T, K)."""
@@ -510,20 +520,37 @@ class Drift:
         return residuals * lasting, variance * (1 - _LASTING * lasting)
 
 
-def _mixed(usual: tuple[Floats, Floats], odd: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """Chances of readings and drifts of a new group that may be odd."""
-    by_reading = ((1 - _ODD) * usual[0], _ODD * odd[0])
-    weights = by_reading[0] + by_reading[1]
-    sizes = sum(
-        chances[:, None, None] * sizes
-        for chances, (_, sizes) in zip(by_reading, (usual, odd), strict=True)
+def _rejects(test: FitTest | None) -> bool:
+    """True if the items do not look like a mix of the labelled classes."""
+    return test is not None and test.p_value < BROKEN_LEVEL
+
+
+def distance_from_mixes(test: FitTest | None) -> float:
+    """Distance of the items from the nearest mix of the labelled classes.
+
+    In standard deviations within a class, beyond what chance explains.
+    """
+    if test is None or np.isnan(test.p_value):
+        return 0.0
+    return math.sqrt(max(test.statistic - test.df, 0) / test.n)
+
+
+def _chance_of_odd(test: FitTest | None) -> float:
+    """Chance that a new group is odd, in steps."""
+    chance = _ODD + _ODD_BY_DISTANCE * distance_from_mixes(test) ** 2
+    return round(min(chance, _MOST_ODD), 2)
+
+
+def far_warning(test: FitTest | None) -> tuple[str, ...]:
+    """Warning that new items are so far from labelled ones that these may say little."""
+    distance = distance_from_mixes(test)
+    if distance < _FAR:
+        return ()
+    return (
+        f"{FAR} ({distance:.2g} standard deviations), so what held in labelled groups may not "
+        "hold in it, and its shares may be further off than the interval says: label a few of "
+        "its items.",
     )
-    return weights, np.asarray(sizes / np.maximum(weights, _TINY**2)[:, None, None])
-
-
-def _p_value(estimate: Estimate) -> float | None:
-    """p-value of the assumption test, if there is one."""
-    return None if estimate.fit_test is None else estimate.fit_test.p_value
 
 
 def _lognormal(median: float, spread: float) -> Floats:
@@ -539,28 +566,64 @@ def _near_one_another() -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
+class Chances:
+    """Chances of the readings, (M,), and of the drifts by reading and class, (M, T, K)."""
+
+    readings: Floats
+    drifts: Floats
+
+    @cached_property
+    def draws(self) -> tuple[Ints, Ints]:
+        """Reading of each draw, in ascending order, and the size of the drift by class."""
+        evenly = (np.arange(_N_DRAWS) + 0.5) / _N_DRAWS
+        ends = np.cumsum(self.readings)
+        m = np.searchsorted(ends, evenly * ends[-1])
+        levels = _random_numbers(self.drifts.shape[2])[0]
+        t = np.empty(levels.shape, np.int64)
+        for reading, first in zip(*np.unique(m, return_index=True), strict=True):
+            rows = slice(first, np.searchsorted(m, reading, "right"))
+            for k in range(levels.shape[1]):
+                sums = np.cumsum(self.drifts[reading, :, k])
+                t[rows, k] = np.searchsorted(sums[:-1], levels[rows, k] * sums[-1])
+        return m, t
+
+
+class KeptChances:
+    """Chances by trust in labelled groups and by looks, which are the same for most samples."""
+
+    def __init__(self, drift: Drift) -> None:
+        self.of_usual = cache(drift._chances)
+        self.of_new = cache(drift._chances_of_new)
+
+
+@cache
+def _random_numbers(n_classes: int) -> tuple[Floats, Floats, Floats]:
+    """Those of all samples: of the sizes of drifts, of the drifts and of sampling.
+
+    Each column is evenly spread over its distribution.
+    """
+    rng = np.random.default_rng(0)
+    levels = np.tile((np.arange(_N_DRAWS)[:, None] + 0.5) / _N_DRAWS, 3 * n_classes)
+    sizes, drifts, sampling = np.split(rng.permuted(levels, axis=0), 3, axis=1)
+    # Two classes have the same size.
+    return sizes[:, :1] if n_classes == 2 else sizes, ndtri(drifts), ndtri(sampling)
+
+
+@dataclass(frozen=True, eq=False)
 class ReadingMixture:
     """Distribution of the shares of a sample over readings and sizes of the drift.
 
-    `weights` are those of the readings, (M,), `sizes` the chances of the drifts of each class,
-    (M, T, K), `logs` the logarithms of the shares under each reading and `sizes_of_samples` the
-    numbers of items with their sampling errors, (M, K), `effects` and `variances` those of the
-    drift, (M, T, K). `shifted` is the place of the prior-shift reading.
+    `shares` are those under each reading and `counted_items` the numbers of items with their
+    sampling errors, (M, K), `effects` and `variances` those of the drift, (M, T, K). `shifted`
+    is the place of the prior-shift reading.
     """
 
-    weights: Floats
-    sizes: Floats
-    logs: Floats
-    sizes_of_samples: Ints
+    chances: Chances
+    shares: Floats
+    counted_items: Floats
     effects: Floats
     variances: Floats
     shifted: int
-
-    @property
-    def _part(self) -> float:
-        """Effect on the logarithm of a share per effect on its log odds."""
-        K = self.logs.shape[1]
-        return (K - 1) / K
 
     def median(self, under_shift: Floats, n_items: int) -> Floats:
         """Medians of the shares, which have the least absolute error, with the sum 1."""
@@ -571,39 +634,25 @@ class ReadingMixture:
 
         `under_shift` are draws of the shares under prior shift.
         """
-        rng, K = np.random.default_rng(0), self.logs.shape[1]
-        evenly = (np.arange(_N_DRAWS) + 0.5) / _N_DRAWS
-        ends = np.cumsum(self.weights)
-        m = np.searchsorted(ends, evenly * ends[-1])
-        logs = self.logs[m]
-        by_method = m == self.shifted
-        if by_method.any():
+        (m, t), K = self.chances.draws, self.shares.shape[1]
+        _, drifts, sampling = _random_numbers(K)
+        shares = self.shares[m]
+        first, end = np.searchsorted(m, (self.shifted, self.shifted + 1))
+        if first < end:
             # The method has its own distribution, which need not be normal.
-            shares = rng.choice(under_shift, int(by_method.sum()))
-            logs[by_method] = np.log(np.maximum(shares, _TINY))
-        # Two classes have the same drift.
-        levels = rng.random((_N_DRAWS, 1 if K == 2 else K))
-        t = np.empty(levels.shape, np.int64)
-        for reading, first in zip(*np.unique(m, return_index=True), strict=True):
-            rows = slice(first, np.searchsorted(m, reading, "right"))  # m is sorted
-            for k in range(levels.shape[1]):
-                sums = np.cumsum(self.sizes[reading, :, k])
-                t[rows, k] = np.searchsorted(sums[:-1], levels[rows, k] * sums[-1])
+            shares[first:end] = np.random.default_rng(0).choice(under_shift, end - first)
         draw, classes = m[:, None], np.arange(K)
-        spread = np.sqrt(self.variances[draw, t, classes] * self._part)
-        logs += self.effects[draw, t, classes] * self._part
-        logs += spread * rng.standard_normal(logs.shape)
-        shares = _softmax(logs)
-        # A rare class may have no item, which normal errors of the log odds would exclude.
-        n = self.sizes_of_samples[m]
-        if K == 2:
-            counted = rng.binomial(n[:, 0], shares[:, 0]) / n[:, 0]
-            counted = np.column_stack([counted, 1 - counted])
-        else:
-            counted = rng.binomial(n, shares) / n
+        # Effect on the logarithm of a share per effect on its log odds, if all classes drift.
+        remaining = 1 - np.clip(shares, _LEAST_SHARE, 1 - _LEAST_SHARE)
+        effects = self.effects[draw, t, classes] * remaining
+        effects += np.sqrt(self.variances[draw, t, classes] * remaining) * drifts
+        shares = _moved(shares, effects)
+        # Errors on the scale of shares, as a rare class may have no item.
+        errors = np.sqrt(shares / self.counted_items[m]) * sampling
+        errors[first:end] = 0
+        counted = np.maximum(shares + errors, 0)
         empty = counted.sum(axis=1, keepdims=True) == 0
-        shares = np.where(by_method[:, None] | empty, shares, counted)
-        draws = _whole_items(shares / shares.sum(axis=1, keepdims=True), n_items)
+        draws = _whole_items(np.where(empty, shares, counted), n_items)
         return SharePosterior(draws, np.full(_N_DRAWS, 1 / _N_DRAWS))
 
 
@@ -652,17 +701,16 @@ class History:
             in_method = chance_of_method(self.uncertainty, self.past)
             room = min(1.0, unexplained_variance(self.uncertainty, self.past) / _TOLD_APART)
         unlike, usual = Drift.usual(readings), Drift.usual(readings, room=room)
-        of_unlike, of_usual = cache(unlike._posterior), cache(usual._posterior)
-        leaning = cache(Drift.usual(readings, in_method, room)._posterior)
+        of_unlike, of_usual = KeptChances(unlike), KeptChances(usual)
+        leaning = KeptChances(Drift.usual(readings, in_method, room))
         estimates = []
         for place, (estimate, group) in enumerate(zip(under_shift, groups, strict=True)):
             sample = (estimate, readings, place, group)
-            p_value = _p_value(estimate)
-            if p_value is not None and p_value < BROKEN_LEVEL:
-                estimates.append(unlike.estimate(*sample, posterior=of_unlike))
+            if _rejects(estimate.fit_test):
+                estimates.append(unlike.estimate(*sample, kept=of_unlike))
             else:
                 revised = usual.estimate(
-                    *sample, posterior=of_usual, leaning=leaning, follow=in_method == 1
+                    *sample, kept=of_usual, leaning=leaning, follow=in_method == 1
                 )
                 estimates.append(revised)
         return estimates
@@ -696,19 +744,23 @@ def median_shares(draws: Floats) -> Floats:
     return np.asarray(shares / shares.sum())
 
 
-def _softmax(logs: Floats) -> Floats:
-    values = np.exp(logs - logs.max(axis=-1, keepdims=True))
-    return np.asarray(values / values.sum(axis=-1, keepdims=True))
+def _moved(shares: Floats, effects: Floats) -> Floats:
+    """Shares with effects on their logarithms, which are linear below the least share."""
+    least = np.log(_LEAST_SHARE)
+    logs = np.log(np.maximum(shares, _LEAST_SHARE)) + effects
+    logs += np.minimum(shares / _LEAST_SHARE - 1, 0)
+    moved = np.exp(np.maximum(logs, least)) + _LEAST_SHARE * np.minimum(logs - least, 0)
+    moved = np.maximum(moved, _TINY)
+    return np.asarray(moved / moved.sum(axis=1, keepdims=True))
 
 
-def _whole_items(draws: Floats, n_items: int) -> Floats:
-    """Draws of shares as whole numbers of items, by largest remainder."""
-    due = draws * n_items
-    counts = np.floor(due)
-    rest = np.round(n_items - counts.sum(axis=1)).astype(np.int64)
-    rank = np.argsort(np.argsort(counts - due, axis=1, kind="stable"), axis=1, kind="stable")
-    counts += rank < rest[:, None]
-    return np.asarray(counts / n_items)
+def _whole_items(shares: Floats, n_items: int) -> Floats:
+    """Shares as whole numbers of items: rounded sums, so that they have the sum 1."""
+    sums = np.cumsum(shares, axis=1)
+    up_to = np.round(sums / sums[:, -1:] * n_items) / n_items
+    out = up_to.copy()
+    out[:, 1:] -= up_to[:, :-1]
+    return out
 
 
 @dataclass(frozen=True, eq=False, repr=False)

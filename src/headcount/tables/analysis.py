@@ -15,9 +15,9 @@ from markupsafe import Markup
 from headcount._support.arrays import Array, Floats
 from headcount._support.documentation import documented
 from headcount._support.files import check_writable
-from headcount._support.text import Table, printable
+from headcount._support.text import Table, first_of, printable
 from headcount.errors import HeadcountError
-from headcount.estimates.assumption import BROKEN_LEVEL, p_value_of
+from headcount.estimates.assumption import BROKEN_LEVEL, FAR, p_value_of
 from headcount.estimates.changes import Changes
 from headcount.estimates.estimate import Estimate
 from headcount.estimates.estimates import Estimates
@@ -39,6 +39,8 @@ COLUMNS = (
 _NUMBERS, _TEXTS = ("classify_and_count", "p_value", "truth", "raw"), ("warning",)
 # What estimates rest on if the test of the assumption does not matter.
 _TESTED = ("labels", "history")
+# Names of groups in a note.
+_MOST_NAMED = 5
 # p-values of groups that may be relied on although all items together are unlike: of each, and
 # of all of them. In simulations, 0 to 13% of the groups that are unlike have no mark then (0 to
 # 44% if each is tested at 0.01), and a third of those that are not have one.
@@ -131,6 +133,11 @@ class Slice:
         Shares that rest on labels, or on what held in labelled groups, do not need the test.
         """
         return (bool(self.doubt) or self.is_unlike) and self.estimate.basis not in _TESTED
+
+    @property
+    def is_far(self) -> bool:
+        """True if labelled groups may say little about the items, which are far from them."""
+        return any(text.startswith(FAR) for text in self.estimate.warnings)
 
     @property
     def under_usual_drift(self) -> HistoryEstimate | None:
@@ -489,9 +496,14 @@ class Analysis(Result):
         )
 
     def _all_notes(self) -> list[str]:
-        return list(
-            dict.fromkeys([*self.warnings, *self.overall.estimate.warnings, *self.notes])
-        )
+        notes = [*self.warnings, *self.overall.estimate.warnings, *self.notes]
+        far = [plain(item.name) for item in self.groups if item.is_far]
+        if far:
+            notes.append(
+                f"Far from any mixture of the training classes, so that shares may be further "
+                f"off than their intervals say: {first_of(far, _MOST_NAMED)}."
+            )
+        return list(dict.fromkeys(notes))
 
     def _left_out(self, most_rows: int | None) -> str:
         n_rows = (1 + len(self.groups)) * len(self.classes)
