@@ -424,8 +424,8 @@ class Estimate:
     >>> estimate
     PACC: shares among these 400 items, with 95% intervals
     class  share   from     to  items
-    0      50.3%  49.1%  51.7%    201
-    1      49.7%  48.3%  50.9%    199
+    0      50.4%  49.1%  51.6%    202
+    1      49.6%  48.4%  50.9%    198
     >>> low, high = estimate.interval(level=0.9)[1]
     >>> low < estimate.prevalence[1] < high
     True

@@ -63,8 +63,8 @@ class Estimates(Mapping[Hashable, AnyEstimate]):
     >>> Estimates({"first": halves[0], "second": halves[1]})
     SLD: shares in 2 groups, with 95% intervals
     group   items                       0                       1
-    first     250  47.7% (46.4% to 48.9%)  52.3% (51.1% to 53.6%)
-    second    250  53.2% (51.8% to 54.9%)  46.8% (45.1% to 48.2%)
+    first     250  47.6% (46.5% to 49.2%)  52.4% (50.8% to 53.5%)
+    second    250  53.2% (51.8% to 54.5%)  46.8% (45.5% to 48.2%)
     """
 
     def __init__(self, estimates: Mapping[Hashable, AnyEstimate]) -> None:

@@ -240,9 +240,9 @@ class TagEstimate(Estimates[Estimate]):
     >>> estimate
     PACC: shares of 3 tags among these 500 items, with 95% intervals
     tag  share   from     to  items
-    0    37.4%  33.7%  40.7%    187
-    1    48.4%  45.0%  51.9%    242
-    2    18.9%  16.2%  21.8%     95
+    0    37.3%  33.8%  40.9%    186
+    1    48.4%  44.9%  52.2%    242
+    2    18.7%  16.2%  21.8%     94
     >>> low, high = estimate.interval(level=0.9)[1]
     >>> low < estimate.prevalence[1] < high
     True
