@@ -181,12 +181,7 @@ _PACKAGES = ("headcount", "numpy", "scipy", "scikit-learn", "numba", "polars")
 
 
 def versions(*modules: str) -> dict[str, str]:
-    """Versions of Python and of the packages, by name.
-
-    >>> from headcount._support.execution import versions
-    >>> sorted(versions())
-    ['headcount', 'numba', 'numpy', 'polars', 'python', 'scikit-learn', 'scipy']
-    """
+    """Versions of Python and of the packages, by name."""
     by_name = {name: _version(name) for name in _PACKAGES} | {"python": python_version()}
     packages = packages_distributions() if modules else {}
     for module in modules:

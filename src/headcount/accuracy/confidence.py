@@ -222,11 +222,7 @@ class _Slices(AccuracyModel):
 
 
 def _raked(mass: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Mass times a factor for each row and for each column, with the given margins.
-
-    These are the weights of a log-linear model of the slices. Slices of the sample that the
-    reference has no items of are left out. Margins that no weights have are met in turn.
-    """
+    """Weights of a log-linear model of the slices: factors of the mass, for given margins."""
     rows = _possible(rows, mass.sum(axis=1))
     columns = _possible(columns, mass.sum(axis=0))
     tables = np.tile(mass, (len(rows), 1, 1))

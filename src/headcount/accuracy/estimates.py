@@ -491,12 +491,7 @@ _SHIFT_WARNINGS = {
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """Answers of a predictor to samples, from their items or from statistics of groups.
-
-    ``answers`` are those of the cross-fitted model, ``raw`` and ``statistics`` those of the
-    model of `predict`. ``effective`` is the number of items that answers rest on: all of
-    ``sizes``, or those that a reduction has left.
-    """
+    """Answers of a cross-fitted model to samples, besides those of the model of `predict`."""
 
     answers: Floats
     raw: Floats
@@ -615,12 +610,7 @@ def accuracy_estimates(
 
 @dataclass(frozen=True, eq=False)
 class _MetricConditioning:
-    """Distribution of a metric on samples given the answers of a method.
-
-    Samples are simulated from ``rows`` of the reference, and solved by ``model``. The truth is
-    the metric on their items, or on their population. An answer is ``exact`` if it would be the
-    truth for large samples and a large reference.
-    """
+    """Distribution of a metric on samples given the answers of a method to simulated ones."""
 
     model: MetricModel
     reference: Reference

@@ -36,11 +36,7 @@ from headcount.samples.samples import Samples
 
 
 class MetricModel:
-    """Fitted method: statistics of samples, and metrics computed from them.
-
-    Subclasses define ``reduction`` and ``solve_reduced``, or ``solve`` if a sample cannot be
-    reduced to means.
-    """
+    """Fitted method, with ``reduction`` and ``solve_reduced``, or ``solve`` without means."""
 
     # Largest number of simulated samples.
     most_simulations: ClassVar[int] = 1_000_000

@@ -166,11 +166,7 @@ class _Scale:
 
 @dataclass(frozen=True, eq=False)
 class LearntAccuracy:
-    """What labelled groups say about a metric in new ones.
-
-    `last` is the metric in the last group of a sequence, `names` are those of all groups, and
-    `readings` and `truth` those of the groups that were estimated.
-    """
+    """What labelled groups say about a metric in new ones."""
 
     scale: _Scale
     drift: Drift
@@ -227,11 +223,7 @@ def usual_accuracy(
     pool: ModelOutputs,
     samples: Samples,
 ) -> list[HistoryAccuracy]:
-    """Estimates of samples with the drift that is usual, where no groups are labelled.
-
-    Where nothing speaks against the assumption, values follow the method, and intervals do not.
-    If the scores hardly tell the classes apart, they lean on the confidence of the classifier.
-    """
+    """Estimates of samples with the drift that is usual, where no groups are labelled."""
     scale = _Scale(metric, fitted.training)
     steps = np.ones(len(answers))
     readings = scale.read(fitted.training, None, answers, pool, samples, steps)

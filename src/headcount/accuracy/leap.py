@@ -232,13 +232,7 @@ _REFERENCE = "Volpi, Moreo & Sebastiani, Discovery Science (2024)"
 
 
 def by_rows(shares: Floats, rates: Floats) -> Floats:
-    """Rates times shares: x_ij = q_i R_ij.
-
-    >>> import numpy as np
-    >>> by_rows(np.array([[0.5, 0.5]]), np.array([[0.8, 0.2], [0.4, 0.6]]))
-    array([[[0.4, 0.1],
-            [0.2, 0.3]]])
-    """
+    """Rates times shares: x_ij = q_i R_ij."""
     return shares[:, :, None] * rates
 
 
@@ -323,11 +317,7 @@ def _least_squares(profiles: Floats, sums: Floats) -> Floats:
 
 
 def _nearest(H: Floats, c: Floats) -> Floats | None:
-    """Minimise x'Hx/2 - c'x on the simplex; None if the sets of free cells repeat.
-
-    Each round frees all cells with a descent direction and binds all negative ones: a few
-    rounds, where one cell at a time would need hundreds.
-    """
+    """Minimise x'Hx/2 - c'x on the simplex, many cells a round; None if free cells repeat."""
     free = np.ones(len(c), bool)
     ones = np.ones(len(c))
     tolerance = 1e-13 * max(1.0, float(np.abs(c).max()))

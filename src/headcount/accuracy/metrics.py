@@ -388,11 +388,7 @@ class ReferenceRanking(TableMetric):
     def on_populations(
         self, reference: Reference, rows: Ints, samples: Samples, rng: np.random.Generator
     ) -> Floats:
-        """Metric on random populations that samples of these rows may be from.
-
-        Shares of the classes have Dirichlet distributions given the sample, and so have the
-        weights of the items within each class, given the sample and the reference.
-        """
+        """Metric on populations with Dirichlet shares, and weights of items, given samples."""
         K, n = reference.n_classes, len(rows)
         codes, scores = reference.codes[rows], reference.items.posteriors[rows]
         one_hot, counted = np.eye(K)[codes], np.zeros(len(reference), np.int64)

@@ -346,11 +346,7 @@ def merged_errors_obstacle(metric: TableMetric, K: int) -> str:
 
 
 def suited_quantifier(quantifier: Any, Z: Any) -> Quantifier:
-    """Quantifier, by default `SLD`, with a classifier that suits the inputs Z.
-
-    Some cells have few items. Balanced classes help to recognise them, but distort the
-    posteriors for quantifiers that rely on calibrated ones.
-    """
+    """Quantifier, by default `SLD`, with a classifier that suits inputs Z and rare cells."""
     quantifier = check_quantifier(quantifier, SLD(calibration="bcts", random_state=0))
     parameters = quantifier.get_params(deep=False)
     if parameters.get("classifier", quantifier) is not None:

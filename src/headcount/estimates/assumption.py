@@ -38,11 +38,7 @@ from headcount.scores.scorer import Scorer
 def components(
     training_items: Any, items: Any, n_components: int = 8, *, random_state: Any = 0
 ) -> tuple[Floats, Floats]:
-    """Principal directions of the features, as covariates for `fit_test`.
-
-    They are fitted on training items and new items together. Directions fitted on the
-    training items alone would show a difference even where there is none.
-    """
+    """Principal directions of training and new items together, as covariates for `fit_test`."""
     # Imported here, as estimates do not need it.
     from sklearn.decomposition import TruncatedSVD
 
@@ -401,10 +397,7 @@ class FitTests(ShownAsPrinted):
 
 @dataclass(frozen=True, eq=False)
 class MixtureTest:
-    """Test of prior shift, fitted on labelled items.
-
-    `of_posteriors` makes one for any method that scores items, and `test` tests samples.
-    """
+    """Test of prior shift, fitted on labelled items: `of_posteriors` makes one."""
 
     representation: RankMoments
     means: Floats

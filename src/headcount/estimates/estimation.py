@@ -295,11 +295,7 @@ class Examination:
 
 @dataclass(frozen=True, eq=False)
 class WeightedSamples(PoolSamples):
-    """Samples of items with survey weights or clusters.
-
-    `samples` repeat items by their weights, `tested` are as many items as there are
-    independent ones, `n_items` and `n_effective` the numbers of items and of independent ones.
-    """
+    """Samples of items with survey weights or clusters, as numbers of independent items."""
 
     tested: Samples
     n_items: Ints

@@ -33,16 +33,7 @@ def fit_together(
     sample_weight: Any = None,
     groups: Any = None,
 ) -> Iterator[tuple[Name, FitResult]]:
-    """Fit copies of quantifiers on the same items.
-
-    >>> from sklearn.datasets import make_classification
-    >>> import headcount as hc
-    >>> X, y = make_classification(200, random_state=0)
-    >>> for name, fitted in fit_together({"count": hc.CC(), "SLD": hc.SLD()}, X, y):
-    ...     print(name, fitted.quantifier.classes_)
-    count [0 1]
-    SLD [0 1]
-    """
+    """Fit copies of quantifiers on the same items, each classifier once."""
     names = list(quantifiers)
     classified = isinstance(X, Scored | Verdicts)
     scorers = [None if classified else unfitted_scorer(quantifiers[name]) for name in names]

@@ -31,10 +31,7 @@ _EXACT = 50  # up to so many differences the distribution of the rank sum is wor
 
 
 def settle(values: Floats) -> Floats:
-    """Make values equal that differ by rounding alone, along the last axis.
-
-    Two methods that are the same apart from rounding should tie, not win and lose by chance.
-    """
+    """Make values equal that differ by rounding alone, so that equal methods tie."""
     tolerance = _ROUNDING * np.abs(values).max(initial=0.0)
     order = np.argsort(values, axis=-1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=-1)

@@ -36,10 +36,7 @@ def as_narwhals(values: Any, name: str) -> nw.Series[Any] | nw.DataFrame[Any] | 
 
 
 def plain_column(values: Any, name: str) -> Array:
-    """Return a sequence, array, series or one-column frame as a 1-D array.
-
-    Python objects that are all strings, all booleans or all numbers get that numpy type.
-    """
+    """Sequence, array, series or frame of one column as a 1-D array, of a plain type."""
     column = _raw_column(values, name)
     if column.dtype.kind == "T":
         column = column.astype(object)

@@ -373,11 +373,7 @@ def train(
     max_iter: int,
     constant: float,
 ) -> Hyperplane:
-    """Minimise |w|^2 / 2 + C xi, so that no labelling is violated by more than xi + tol.
-
-    A structural SVM with one example and one slack variable, trained by cutting planes. The
-    constant feature has the value ``constant``; 0 for none.
-    """
+    """Minimise |w|^2 / 2 + C xi, so that no labelling is violated by more than xi + tol."""
     n, d = X.shape
     planes = _Planes(d + 1, C)
     w, slack = np.zeros(d + 1), 0.0

@@ -362,10 +362,7 @@ class _SeriesTable:
         return cls(spec, tuple(names), watched, by_place, times, streams)
 
     def mean(self, stream: str, name: str, first: int, last: int) -> tuple[float, float, float]:
-        """Mean of a share or the accuracy over some times, with its ends.
-
-        Realised values have no intervals of their own: the ends are those of their mean.
-        """
+        """Mean of a share or the accuracy over some times, with its ends."""
         label = None
         if "share:" in name:
             labels = [str(label) for label in self.spec.classes]
@@ -482,11 +479,7 @@ def _observed(
 def _usual_variances(
     spec: MonitorSpec, past: Sequence[ChunkSummary], names: list[str]
 ) -> Floats:
-    """Variances between periods of the reference beyond those of samples, by series.
-
-    Each period is compared with the mean of all earlier ones, as the detector does. A variance
-    is the upper end of its interval, as few periods show it roughly.
-    """
+    """Upper ends of the variances between periods of the reference, by series."""
     observed = [_observed(spec, summary, names, is_labelled=True) for summary in past]
     periods = [numbers for numbers in observed if (numbers[:, 2] >= _LEAST_ITEMS).all()]
     if len(periods) < _FEWEST_PERIODS:

@@ -552,11 +552,7 @@ def _resampled(rows: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _line(own: Floats, mixed: Floats, times: int = 1) -> tuple[Floats, float, float]:
-    """Direction from the class to the mixture, its offset, and its squared length.
-
-    Squares of means contain the variance of the means, which is subtracted. Means of resampled
-    items contain it two times.
-    """
+    """Direction from the class to the mixture, offset, and squared length without its noise."""
     start = own.mean(axis=0)
     direction = mixed.mean(axis=0) - start
     noise = times * own.var(axis=0, ddof=1).sum() / len(own)

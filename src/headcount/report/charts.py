@@ -89,23 +89,13 @@ class Axis:
 
     @classmethod
     def of_shares(cls, largest: float) -> Axis:
-        """Axis from 0 for shares up to some size; its end is easy to quarter.
-
-        >>> Axis.of_shares(0.13).top, Axis.of_shares(0.7).top
-        (0.2, 0.8)
-        """
+        """Axis from 0 for shares up to some size; its end is easy to quarter."""
         tops = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
         return cls(0.0, next((top for top in tops if top >= largest), 1.0), in_percent=True)
 
     @classmethod
     def around(cls, values: Sequence[float], most: float = np.inf) -> Axis:
-        """Axis that contains all values and ends at `most` or below, if that contains them.
-
-        >>> Axis.around([0.83, 0.91])
-        Axis(low=0.825, top=0.925, in_percent=False)
-        >>> Axis.around([0.2, 0.95], most=1.0)
-        Axis(low=0.2, top=1.0, in_percent=False)
-        """
+        """Axis that contains all values and ends at `most` or below, if that contains them."""
         smallest, largest = min(values), max(values)
         power = 10.0 ** math.floor(math.log10(max(largest - smallest, 0.01) / 4))
         for step in (power * factor for factor in (1, 2, 2.5, 5, 10, 20)):

@@ -212,10 +212,7 @@ def fit_calibrator(
 
 
 def smoothed_targets(codes: Ints, weights: Floats, n_classes: int) -> Floats:
-    """One-hot labels softened as Platt did: as if a class had one more item of each class.
-
-    For two classes (n_k + 1) / (n_k + 2) for the own class and 1 / (n_k + 2) for the other.
-    """
+    """One-hot labels softened as Platt did: as if a class had one more item of each class."""
     counts = np.bincount(codes, weights=weights, minlength=n_classes)
     by_class = (np.diag(counts) + 1.0) / (counts + n_classes)[:, None]
     targets: Floats = by_class[codes]

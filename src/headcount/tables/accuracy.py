@@ -228,11 +228,7 @@ class AccuracyAnalysis(Result):
 
 
 def _is_broken(estimate: AccuracyEstimate) -> bool:
-    """True if nothing shows that an estimate holds.
-
-    The items do not look like a mixture of the reference classes, and no labelled groups show
-    which reading of the data holds.
-    """
+    """True if the items are unlike the reference, and no labelled groups show what holds."""
     p_value = p_value_of(estimate)
     return estimate.basis != "history" and p_value is not None and p_value < BROKEN_LEVEL
 
@@ -295,10 +291,7 @@ def analyse_accuracy(
     date_order: str | None = None,
     history: str = "auto",
 ) -> AccuracyAnalysis:
-    """Estimate how well a model does on a table of unlabelled items, and in its groups.
-
-    Estimates follow what held in labelled groups of the reference, if it has any.
-    """
+    """Estimate how well a model does on a table of unlabelled items, and in its groups."""
     options = Options(
         by, date_column, date_order, separator, level=level, random_state=random_state
     )

@@ -164,10 +164,7 @@ def with_history(
 def learn_history(
     model: TableModel | ScoreModel, training: LabelledItems, options: Options, history: str
 ) -> tuple[TableModel | ScoreModel, str]:
-    """The model with what held in labelled groups, or with the drift that is usual; a note.
-
-    The only dates are used if `by` does not name two groups that are large enough.
-    """
+    """The model with what held in labelled groups, or with the drift that is usual; a note."""
     if history == "no" or not has_history(model):
         return model, ""
     groups, reason = find_groups(training, options), ""

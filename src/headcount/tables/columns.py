@@ -86,11 +86,7 @@ def check_order(dates: str | None) -> str | None:
 
 
 def allowed_bad(n_values: int) -> int:
-    """Number of values of a column that may be unreadable: one of ten, then two per cent.
-
-    >>> allowed_bad(9), allowed_bad(20), allowed_bad(1000)
-    (0, 1, 20)
-    """
+    """Number of values of a column that may be unreadable: one of ten, then two per cent."""
     return 0 if n_values < 10 else max(1, n_values // 50)
 
 
@@ -244,12 +240,7 @@ _PROOFS = {
 
 
 def find_number_form(texts: pl.Series, default: str = ".") -> str:
-    """Sign of decimals in a column of numbers that are written as texts.
-
-    >>> import polars as pl
-    >>> find_number_form(pl.Series(["29,85", "1.234"])), find_number_form(pl.Series(["1,234"]))
-    (',', '.')
-    """
+    """Sign of decimals in a column of numbers that are written as texts, such as "29,85"."""
     plain = _plain(texts.drop_nulls())
     counts = {sign: int(plain.str.contains(proof).sum()) for sign, proof in _PROOFS.items()}
     if counts["."] == counts[","]:
@@ -595,16 +586,7 @@ class Flags(_Stateless):
 
 
 class Categories(TransformerMixin, BaseEstimator):
-    """Positions of categories among the sorted ones of training, -1 for others.
-
-    Missing values are a category of their own. scikit-learn encodes numbers many times faster
-    than texts.
-
-    >>> import polars as pl
-    >>> encoder = Categories().fit(pl.DataFrame({"city": ["Rome", "Oslo", "Rome"]}))
-    >>> encoder.transform(pl.DataFrame({"city": ["Oslo", "Bern"]})).tolist()
-    [[0], [-1]]
-    """
+    """Positions of categories among those of training, missing included; -1 for others."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Store the categories."""
@@ -635,11 +617,7 @@ class Texts(_Stateless):
 
 
 class DateParts(TransformerMixin, BaseEstimator):
-    """Days since 1970, year, month, day of the week and hour of dates.
-
-    Days and years outside the range of training are replaced by its first or last value, so
-    that a trend is not extrapolated to times without labels.
-    """
+    """Days since 1970 and year, within those of training, month, weekday and hour of dates."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Store the range of the dates."""

@@ -456,10 +456,7 @@ class _JudgedCounts:
 
 
 def _variances(result: JudgeResult, gold: list[Any]) -> tuple[float, float] | None:
-    """Variance of gold labels in a group, and the part of it that verdicts do not explain.
-
-    The estimate from n labels has the variance that verdicts leave, over n.
-    """
+    """Variance of gold labels in a group, and the part of it that verdicts do not explain."""
     k = result.main_class
     corrected = [(group, group.by_labels) for group in result.groups if group.by_labels]
     if not corrected:

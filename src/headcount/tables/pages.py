@@ -60,10 +60,7 @@ _CLOSE = 0.01
 def answer(
     overall: tuple[float | None, bool], groups: Sequence[tuple[float | None, bool]], what: str
 ) -> str:
-    """Answer to the question whether the new items look like the labelled ones.
-
-    All items and each group have a p-value, and True if they do not look like them.
-    """
+    """Answer whether new items look like labelled ones, by p-values and flags."""
     p_value, is_broken = overall
     n_tested = sum(p is not None for p, _ in groups)
     n_broken = sum(broken for _, broken in groups)
@@ -113,11 +110,7 @@ def about_counting(analysis: Analysis) -> str:
 
 
 def grouped_notes(texts_of: Iterable[tuple[Any, Sequence[str]]], n_all: int) -> list[Note]:
-    """Each warning once, with the groups it is about: everything, if they are `n_all`.
-
-    Warnings that differ in their numbers only are one. Those that report a violated
-    assumption are left out, as pages show them in their own way.
-    """
+    """Each warning once, whatever its numbers, with its groups; not those on the assumption."""
     alike: dict[str, list[tuple[str, str]]] = {}
     for name, texts in texts_of:
         for text in texts:

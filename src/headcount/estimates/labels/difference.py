@@ -70,14 +70,7 @@ class Difference:
         )
 
     def with_blind(self, part: float) -> Difference:
-        """Estimate of all items, of which a part has no labels and may be anything.
-
-        >>> import numpy as np
-        >>> none = np.zeros(2)
-        >>> labelled = Difference(np.array([0.2, 0.8]), np.zeros((2, 2)), 9, *[none] * 4)
-        >>> [end.round(2).tolist() for end in labelled.with_blind(0.5).ends(0.95)]
-        [[0.1, 0.4], [0.6, 0.9]]
-        """
+        """Estimate of all items, of which a part has no labels and may be anything."""
         visible, equal = 1 - part, 1 / len(self.centre)
         return replace(
             self,
@@ -107,12 +100,7 @@ class Difference:
 
 
 def squared_reach(seen: Floats, asymmetry: Floats, unit: Floats, level: float) -> Floats:
-    """Squared distance of an end from an estimate, from the errors seen and room for others.
-
-    ``seen`` is the squared distance for the errors seen, ``asymmetry`` the third moment of
-    the errors over their second, positive if large ones are on this side; NaN leaves all
-    of the room.
-    """
+    """Squared distance of an end from an estimate, from the errors seen and room for others."""
     room = (np.log1p(-level) * unit) ** 2
     fraction = np.clip(asymmetry / np.where(unit > 0, unit, 1.0), 0.0, 1.0)
     fraction = np.where(np.isnan(asymmetry), 1.0, fraction)
@@ -187,10 +175,7 @@ _MOST_BET, _PRIOR_LABELS = 0.75, 10.0
 
 
 def clopper_pearson(counts: Array, n: int | Floats, level: float) -> tuple[Floats, Floats]:
-    """Exact interval for the shares behind binomial counts.
-
-    Counts and their totals may be those of weighted items, and thus no whole numbers.
-    """
+    """Exact interval for the shares behind binomial counts, also of weighted items."""
     tail = (1 - level) / 2
     low = special.betaincinv(np.maximum(counts, 1e-9), n - counts + 1.0, tail)
     high = special.betaincinv(counts + 1.0, np.maximum(n - counts, 1e-9), 1 - tail)
@@ -269,11 +254,7 @@ def betting_ends(
 
 @dataclass(frozen=True, eq=False)
 class ExactBounds:
-    """Exact intervals for the shares of a pool from a simple random sample.
-
-    For each class the interval that is expected to be shorter, before any label is seen: that
-    of the labels alone, or that of the residuals by betting.
-    """
+    """Exact intervals from a simple random sample, by labels alone or by betting."""
 
     codes: Ints
     posteriors: Floats

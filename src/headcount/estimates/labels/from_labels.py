@@ -223,15 +223,7 @@ def estimates_from_labels(
 
 
 def places_within(rows: Ints, items: Rows, n_pool: int) -> tuple[Ints, Bools]:
-    """Positions of labelled rows within a sample.
-
-    Returns the positions in ``items`` of the rows that are in the sample, and which rows
-    are.
-
-    >>> import numpy as np
-    >>> places_within(np.array([4, 7]), np.array([9, 7, 1]), 10)
-    (array([1]), array([False,  True]))
-    """
+    """Positions of labelled rows within the items of a sample, and which rows are in it."""
     place = np.full(n_pool, -1, np.int64)
     place[items] = np.arange(len(items))
     if int((place >= 0).sum()) < len(items):

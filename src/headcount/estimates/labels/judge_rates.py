@@ -483,11 +483,7 @@ def _contributions(items: _JudgedItems, positive: Any) -> tuple[Contribution, ..
 
 
 def _strata(items: _JudgedItems, members: Bools) -> tuple[Ints, Ints, Ints, list[int]]:
-    """Rows with gold of a group, their strata, the sizes of these, and verdicts without labels.
-
-    Strata are verdicts. One with fewer than two labels joins the one with most if that can be
-    bad luck. If not, labels were not drawn from it, and nothing is known about its items.
-    """
+    """Rows with gold of a group, their strata by verdict, sizes, verdicts without labels."""
     V = len(items.kinds.names)
     rows = np.flatnonzero(members & (items.gold >= 0)).astype(np.int64)
     sizes = np.bincount(items.verdicts[members], minlength=V)
@@ -696,11 +692,7 @@ def _values(verdicts: Any, name: str) -> Array:
 
 
 def gold_codes(gold: Any, name: str, classes: Array | None = None) -> tuple[Array, Ints]:
-    """Classes of gold labels, and the class of each item; -1 where there is no label.
-
-    None, NaN and empty texts are missing labels. The classes are by default those found,
-    sorted.
-    """
+    """Classes of gold labels, sorted by default, and the class of each item; -1 without one."""
     column = plain_column(gold, name)
     values = column.astype(object)
     if column.dtype.kind in "iufb":
@@ -737,14 +729,7 @@ def _whole_numbers(labels: Array) -> list[Any]:
 def gold_numbers(
     gold: Any, scale: tuple[float, float] | None
 ) -> tuple[tuple[float, float], Floats]:
-    """Ends of the scale of numeric gold labels, and the labels from 0 to 1; NaN where missing.
-
-    The scale goes by default from the lowest to the highest label.
-
-    >>> ends, places = gold_numbers([2, None, 10, 4], None)
-    >>> ends, places.tolist()
-    ((2.0, 10.0), [0.0, nan, 1.0, 0.25])
-    """
+    """Ends of the scale of numeric gold labels, and labels from 0 to 1; NaN where missing."""
     values = plain_column(gold, "gold").astype(object)
     filled = np.array([_is_filled(value) for value in values.tolist()], bool)
     numbers = np.full(len(values), np.nan)
@@ -797,11 +782,7 @@ _FOLDS, _PENALTY = 10, 1.0
 def cross_fitted(
     features: Floats, outcomes: Floats, rows: Ints, clusters: Ints | None
 ) -> tuple[Floats, Floats]:
-    """Ridge regressions of outcomes (n, K) on features (N, F) of all items.
-
-    Returns the mean predictions for all items, (N, K), and for labelled rows those of the
-    regression that did not see them (nor their cluster). Predictions of shares sum to 1.
-    """
+    """Mean predictions of outcomes by ridge regressions, and those of labelled rows."""
     units = rows if clusters is None else clusters[rows]
     labels = np.unique(units, return_inverse=True)[1]
     n_folds = min(_FOLDS, int(labels.max()) + 1)

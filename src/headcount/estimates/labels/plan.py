@@ -40,11 +40,7 @@ _LEAST_SHARE = 0.005
 def cut_by_uncertainty(
     posteriors: Floats, n_strata: int, importance: Floats | None = None
 ) -> Ints:
-    """Stratum of each item: parts of equal total uncertainty, from certain to uncertain.
-
-    Fewer strata than wanted result if there are few items. ``importance`` are weights of
-    the classes; equal by default.
-    """
+    """Stratum of each item: parts of equal total uncertainty, fewer for few items."""
     spread = uncertainty(posteriors, importance)
     order = np.argsort(spread, kind="stable")
     reached = np.cumsum(spread[order])
@@ -57,11 +53,7 @@ def cut_by_uncertainty(
 
 
 def allocate(sizes: Ints, variances: Floats, n: int, unseen: float) -> Ints:
-    """Number of labels for each stratum (Neyman), at least two.
-
-    ``variances`` are those of the residuals, ``unseen`` is n times the variance that is
-    added for errors that no label shows.
-    """
+    """Number of labels for each stratum (Neyman), at least two."""
     ideal = sizes * np.sqrt(variances + unseen / n)
     least = np.minimum(_LEAST, sizes)
     share = np.minimum(ideal * n / ideal.sum() if ideal.sum() > 0 else sizes * 1.0, sizes)
@@ -204,11 +196,7 @@ def _mean_within(mean: Floats, error: Floats, most: Floats) -> Floats:
 
 
 def _importance(shares: Floats, positive: int | None) -> Floats:
-    """Weights of the classes, 1 on average.
-
-    Variances count by the ones that labels alone would have, so that labels serve rare classes
-    as much as frequent ones.
-    """
+    """Weights of the classes, 1 on average: labels serve rare classes as much as others."""
     inner = np.clip(shares, _LEAST_SHARE, 1 - _LEAST_SHARE)
     weights = 1 / (inner * (1 - inner))
     if positive is not None:
@@ -217,11 +205,7 @@ def _importance(shares: Floats, positive: int | None) -> Floats:
 
 
 def suitable_strata(n_strata: int, n: int, n_pool: int) -> int:
-    """Number of strata for n labels, with about ten labels in each.
-
-    >>> suitable_strata(5, 20, 1000), suitable_strata(5, 200, 1000)
-    (2, 5)
-    """
+    """Number of strata for n labels, with about ten labels in each."""
     return max(1, min(n_strata, n // _PER_STRATUM, n_pool // (2 * _LEAST)))
 
 
@@ -528,10 +512,7 @@ class LabelPlan:
 
 
 def pool_key(n_items: int, posteriors: Floats | None) -> str:
-    """Key of a pool: its size and two means of its scores that depend on their order.
-
-    The scores are those before any correction; None leaves the means out.
-    """
+    """Key of a pool: its size and, if there are scores, two means that depend on order."""
     if posteriors is None:
         return str(n_items)
     # Multiples of irrational numbers, so that every row and column has a weight of its own.

@@ -109,11 +109,7 @@ class Numbered(NamedTuple):
 
 
 def number_groups(groups: Any, n_rows: int) -> Numbered:
-    """Number the groups of rows.
-
-    >>> number_groups(["b", "a", "b"], 3).codes
-    array([0, 1, 0])
-    """
+    """Number the groups of rows, the different names as they come."""
     if groups is None:
         return Numbered(pl.Series([None], dtype=pl.Null), np.zeros(n_rows, np.int64))
     if isinstance(groups, Numbered):

@@ -193,10 +193,7 @@ class MomentNorm(nn.Module):
 
 
 class _DensityMoments(torch.autograd.Function):
-    """Mean densities of bags and mean squares of all items, from log-densities.
-
-    The gradient is computed in three passes, where PyTorch's own needs twice as many.
-    """
+    """Mean densities of bags and mean squares of all items, with a gradient in three passes."""
 
     @staticmethod
     def forward(ctx: Any, logs: Tensor) -> tuple[Tensor, Tensor]:
@@ -538,10 +535,7 @@ LOSSES: dict[str, Loss] = {
 
 @contextmanager
 def computing(seed: int | None = None) -> Iterator[None]:
-    """Run PyTorch on one thread; afterwards restore its threads, and its random numbers.
-
-    Sums do not depend on the machine then, and several processes do not disturb one another.
-    """
+    """Run PyTorch on one thread, for equal sums; restore its threads and random numbers."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -644,10 +638,7 @@ def alignment(branches: Tensor) -> Tensor:
 
 
 def mixtures(vectors: Tensor, shares: Tensor, number: int) -> tuple[Tensor, Tensor]:
-    """Vectors and shares of mixtures of two bags, with weights at random.
-
-    Both are exact where vectors are means over items: the mixture is a weighted bag.
-    """
+    """Vectors and shares of mixtures of two bags, exact where vectors are means over items."""
     pairs = torch.randint(len(vectors), (2, number)).to(vectors.device)
     weights = torch.rand(number, 1).to(vectors)
     first, second = (
