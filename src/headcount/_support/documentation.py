@@ -78,6 +78,18 @@ def parametrised(cls: _Class) -> _Class:
     return completed
 
 
+def with_example(cls: _Class, template: str) -> _Class:
+    """Add an example to the docstring of an estimator that has none, with its name."""
+    if "\nExamples\n" not in (cls.__doc__ or ""):
+        seed = "random_state=0" if "random_state" in signature(cls).parameters else ""
+        home = cls.__module__
+        home = "headcount" if home.startswith("headcount.") else home
+        more = seed and f", {seed}"
+        text = template.format(home=home, name=cls.__name__, seed=seed, more=more)
+        cls.__doc__ = f"{cls.__doc__}\n\nExamples\n--------\n{text}"
+    return cls
+
+
 def _divided(subject: Any) -> tuple[str, dict[str, str]]:
     """Docstring of a function or class: its text, and its sections by name."""
     return _divided_text(subject.__doc__ or "")

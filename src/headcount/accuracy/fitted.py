@@ -92,9 +92,21 @@ class ConfusionModel(MetricModel):
 class AccuracyModel(MetricModel):
     """Fitted method whose statistic is the accuracy, and that gives no other metric."""
 
+    name: ClassVar[str]
+
     def values(self, statistics: Floats, metric: TableMetric) -> Floats:
         """Accuracy or error."""
         return 1 - statistics if metric.name == "error" else statistics
+
+    def table_obstacle(self) -> str:
+        """The single metric."""
+        return "it gives the accuracy alone; use LEAP, QuAcc or CBPE."
+
+    def metric_obstacle(self, metric: TableMetric) -> str:
+        """The single metric, for another one."""
+        if metric.name in ("accuracy", "error"):
+            return ""
+        return f"{self.name} gives the accuracy alone: use LEAP, QuAcc or CBPE."
 
 
 @dataclass(frozen=True, eq=False)

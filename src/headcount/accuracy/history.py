@@ -10,7 +10,7 @@ readings is learnt as for shares (headcount/estimates/history.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +20,7 @@ from headcount._support.arrays import Floats, Ints
 from headcount.accuracy.estimates import ASSUMES, AccuracyEstimate, HistoryAccuracy
 from headcount.accuracy.fitted import FittedPredictor
 from headcount.accuracy.metrics import ModelOutputs, Reference, ReferenceRanking, TableMetric
-from headcount.estimates.assumption import BROKEN_LEVEL, UNLIKE
+from headcount.estimates.assumption import BROKEN_LEVEL, UNLIKE, p_value_of
 from headcount.estimates.backtest import LabelledGroups, which_held
 from headcount.estimates.history import (
     LAST,
@@ -102,9 +102,7 @@ class AccuracyHistory:
         samples = Samples.from_arrays(
             [np.flatnonzero(members == group) for group in groups], n_pool=len(members)
         )
-        values: list[float] = scale.down(
-            scale.metric.on_samples(self.reference, samples)
-        ).tolist()
+        values: list[float] = scale.on_samples(self.reference, samples).tolist()
         return values
 
 
@@ -125,13 +123,17 @@ class _Scale:
         low, high = self.metric.low, self.metric.high
         return np.asarray(low + (high - low) * values)
 
+    def on_samples(self, labelled: Reference, samples: Samples) -> Floats:
+        """Values of samples of labelled items on the scale from 0 to 1."""
+        return self.down(self.metric.on_samples(labelled, samples))
+
     @cached_property
     def variance(self) -> float:
         """Variance of the metric, times the number of items."""
         n = len(self.reference)
         rows = np.random.default_rng(0).integers(n, size=_RESAMPLES * n)
         samples = Samples(rows, np.arange(0, len(rows) + 1, n), n_pool=n)
-        return float(n * self.down(self.metric.on_samples(self.reference, samples)).var())
+        return float(n * self.on_samples(self.reference, samples).var())
 
     def read(
         self,
@@ -144,7 +146,7 @@ class _Scale:
     ) -> Readings:
         """Readings of samples, given a method that was fitted on labelled items."""
         S, whole = len(samples), Samples.whole(len(labelled))
-        past = float(self.down(self.metric.on_samples(labelled, whole))[0])
+        past = float(self.on_samples(labelled, whole)[0])
         by_name = {PAST: np.full(S, past)}
         if last is not None:
             by_name[LAST] = np.full(S, last)
@@ -192,10 +194,7 @@ class LearntAccuracy:
         readings = self.scale.read(fitted.training, self.last, answers, pool, samples, steps)
         sentence = self._sentence(fitted.method)
         return [
-            replace(
-                _revised(self.scale, self.drift, answer, readings, place, names[place]),
-                history=sentence,
-            )
+            _revised(self.scale, self.drift, answer, readings, place, names[place], sentence)
             for place, answer in enumerate(answers)
         ]
 
@@ -237,7 +236,8 @@ def usual_accuracy(
     estimates = []
     for place, answer in enumerate(answers):
         estimate = _revised(scale, drift, answer, readings, place, None)
-        if not _is_unlike(answer):
+        p_value = p_value_of(answer)
+        if p_value is None or p_value >= BROKEN_LEVEL:
             if chance < 1:
                 followed = _revised(scale, leaning, answer, readings, place, None)
                 estimate = replace(estimate, value=followed.value, weights=followed.weights)
@@ -254,12 +254,11 @@ def _revised(
     readings: Readings,
     place: int,
     group: Hashable,
+    history: str = "",
 ) -> HistoryAccuracy:
     """Estimate of a sample from all readings."""
-    p_value = None if answer.fit_test is None else answer.fit_test.p_value
-    mixture, wider = drift.mixtures(readings, place, group, p_value=p_value)
-    draws = _both(scale.down(answer.draws))
-    facts = {part.name: getattr(answer, part.name) for part in fields(AccuracyEstimate)}
+    mixture, wider = drift.mixtures(readings, place, group, p_value=p_value_of(answer))
+    draws, facts = _both(scale.down(answer.draws)), answer.facts()
     facts["value"] = float(scale.up(mixture.median(draws, answer.n_items)[1]))
     facts["draws"] = scale.up(wider.posterior(draws, answer.n_items).draws[:, 1])
     if drift.groups:
@@ -274,12 +273,8 @@ def _revised(
         readings=dict(zip(readings.names, values.tolist(), strict=True)),
         weights=dict(zip(readings.names, mixture.weights.tolist(), strict=True)),
         n_groups=len(drift.groups),
+        history=history,
     )
-
-
-def _is_unlike(answer: AccuracyEstimate) -> bool:
-    """True if items do not look like a mixture of the classes of the reference."""
-    return answer.fit_test is not None and answer.fit_test.p_value < BROKEN_LEVEL
 
 
 def _both(values: Floats) -> Floats:
