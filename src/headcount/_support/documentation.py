@@ -74,8 +74,7 @@ def documented(*sources: Any) -> Callable[[_Subject], _Subject]:
 def parametrised(cls: _Class) -> _Class:
     """Make an estimator of a class: fields are parameters, which it or its bases describe."""
     with_fields: Any = dataclass(eq=False, repr=False, kw_only=True)(cls)
-    completed: _Class = documented(*cls.__mro__[1:-1])(with_fields)
-    return completed
+    return documented(*cls.__mro__[1:-1])(with_fields)
 
 
 def with_example(cls: _Class, template: str) -> _Class:

@@ -58,8 +58,7 @@ def uniforms(base: int, numbers: Ints, n: int) -> Floats:
 def _words(
     seeds: np.uint64 | NDArray[np.uint64], numbers: NDArray[np.uint64]
 ) -> NDArray[np.uint64]:
-    words: NDArray[np.uint64] = mix(seeds + (numbers + np.uint64(1)) * GOLDEN)
-    return words
+    return mix(seeds + (numbers + np.uint64(1)) * GOLDEN)
 
 
 Result = TypeVar("Result")

@@ -132,8 +132,7 @@ class FittedPredictor(Fitted, NeedsStatistics):
         ranked = isinstance(metric, str) and metric in RANKINGS
         if ranked and self.training.items.scores is None:
             return "it ranks items by posteriors, and there are decisions alone."
-        obstacle: str = self.model.metric_obstacle(as_metric(metric, self.training))
-        return obstacle
+        return self.model.metric_obstacle(as_metric(metric, self.training))
 
     def checked(self, metric: Metric) -> TableMetric:
         """Metric that the method gives."""
@@ -192,8 +191,7 @@ class _AmongPresent:
     present: Ints
 
     def embed(self, items: ModelOutputs) -> Embedding:
-        embedding: Embedding = self.inner.embed(among(items.posteriors, self.present))
-        return embedding
+        return self.inner.embed(among(items.posteriors, self.present))
 
 
 @dataclass(frozen=True, eq=False)

@@ -102,8 +102,7 @@ class AccuracyHistory:
         samples = Samples.from_arrays(
             [np.flatnonzero(members == group) for group in groups], n_pool=len(members)
         )
-        values: list[float] = scale.on_samples(self.reference, samples).tolist()
-        return values
+        return scale.on_samples(self.reference, samples).tolist()
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +256,8 @@ def _revised(
     history: str = "",
 ) -> HistoryAccuracy:
     """Estimate of a sample from all readings."""
-    mixture, wider = drift.mixtures(readings, place, group, p_value=p_value_of(answer))
+    p_value = None if answer.fit_test is None else answer.fit_test.p_value
+    mixture, wider = drift.mixtures(readings, place, group, p_value=p_value)
     draws, facts = _both(scale.down(answer.draws)), answer.facts()
     facts["value"] = float(scale.up(mixture.median(draws, answer.n_items)[1]))
     facts["draws"] = scale.up(wider.posterior(draws, answer.n_items).draws[:, 1])

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from headcount._support.arrays import Floats, Ints
 from headcount._support.documentation import parametrised
-from headcount.accuracy.base import Predictor
+from headcount.accuracy.base import Predictor, predictor_class
 from headcount.accuracy.fitted import ConfusionModel
 from headcount.accuracy.metrics import ModelOutputs, Reference, among
 from headcount.errors import HeadcountError
@@ -162,8 +162,7 @@ class _OfOutputs:
     takes: str
 
     def embed(self, items: ModelOutputs) -> Embedding:
-        embedding: Embedding = self.inner.embed(self._items(items))
-        return embedding
+        return self.inner.embed(self._items(items))
 
     def ratios(self, items: Any) -> Floats:
         scores = self._items(items)
@@ -434,21 +433,12 @@ class LEAP(_Equations):
         return Exact(rates)
 
 
-@parametrised
+@predictor_class
 class OLEAP(_Equations):
     """All linear equations for the table, solved by least squares.
 
     The equations are those of `LEAP` for every class: more than the table has cells. The
     order of the classes does not matter.
-
-    Examples
-    --------
-    >>> import headcount as hc
-    >>> scored, y = hc.Scored([0.1, 0.2, 0.6, 0.3, 0.8, 0.9]), [0, 0, 0, 1, 1, 1]
-    >>> oleap = hc.accuracy.OLEAP(quantifier=hc.ACC()).fit(scored, y)
-    >>> oleap.predict_table(hc.Scored([0.1, 0.2, 0.9])).round(2)
-    array([[0.67, 0.33],
-           [0.  , 0.  ]])
     """
 
     info: ClassVar = MethodInfo(
@@ -464,19 +454,9 @@ class OLEAP(_Equations):
         return LeastSquaresTables(rates, every=True)
 
 
-@parametrised
+@predictor_class
 class SLEAP(_Equations):
-    """Rates of the reference times shares of the sample.
-
-    Examples
-    --------
-    >>> import headcount as hc
-    >>> decisions, y = hc.Verdicts([0, 0, 1, 0, 1, 1]), [0, 0, 0, 1, 1, 1]
-    >>> sleap = hc.accuracy.SLEAP(quantifier=hc.ACC()).fit(decisions, y)
-    >>> sleap.predict_table(hc.Verdicts([0, 1, 1])).round(2)
-    array([[0.  , 0.  ],
-           [0.33, 0.67]])
-    """
+    """Rates of the reference times shares of the sample."""
 
     info: ClassVar = MethodInfo(
         title="rates times shares",

@@ -647,8 +647,7 @@ class OutputSource(ItemSource):
         """Outputs for a pool."""
         if not isinstance(X, Scored | Verdicts):
             self.check_scorer()
-            outputs: ModelOutputs = self.scorer.outputs(X)
-            return outputs
+            return self.scorer.outputs(X)
         self.check_classified(X)
         return ModelOutputs.of(X, self.classes)
 

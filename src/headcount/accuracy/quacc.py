@@ -355,5 +355,4 @@ def suited_quantifier(quantifier: Any, Z: Any) -> Quantifier:
     logistic = LogisticRegression(class_weight=weight, max_iter=1000)
     if not sparse.issparse(Z):
         logistic = make_pipeline(MaxAbsScaler(), logistic)
-    suited: Quantifier = clone(quantifier).set_params(classifier=logistic)
-    return suited
+    return clone(quantifier).set_params(classifier=logistic)

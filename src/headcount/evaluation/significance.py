@@ -44,8 +44,7 @@ def settle(values: Floats) -> Floats:
 
 def average_ranks(errors: Floats) -> Floats:
     """Mean rank of each column over the rows, 1 for the lowest, ties sharing their ranks."""
-    ranks: Floats = stats.rankdata(errors, axis=1).mean(axis=0)
-    return ranks
+    return stats.rankdata(errors, axis=1).mean(axis=0)
 
 
 def wilcoxon(difference: Floats) -> float:

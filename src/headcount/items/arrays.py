@@ -292,8 +292,7 @@ def _surely_finite(values: Array) -> bool:
 
 
 def _wrong(values: Array, allow_nan: bool) -> Bools:
-    wrong: Bools = np.isinf(values) if allow_nan else ~np.isfinite(values)
-    return wrong
+    return np.isinf(values) if allow_nan else ~np.isfinite(values)
 
 
 def _refuse(count: int, row: int, column: int | str, name: str) -> None:
@@ -642,8 +641,7 @@ def _softmax(logits: Floats) -> Floats:
             f"logits has {logits.shape[1]} columns; it must have one column per class, or be a "
             "vector with the log-odds of the second of two classes."
         )
-    posteriors: Floats = softmax(logits, axis=1)
-    return posteriors
+    return softmax(logits, axis=1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

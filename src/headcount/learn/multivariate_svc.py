@@ -208,8 +208,7 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
         """
         values = self.decision_function(X)
         codes = values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(np.int64)
-        labels: Array = self.classes_[codes]
-        return labels
+        return self.classes_[codes]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -360,8 +360,7 @@ class InLogRatios:
 
     def embed(self, items: Floats) -> Embedding:
         """Embed items given as posteriors."""
-        embedding: Embedding = self.inner.embed(self._of(items))
-        return embedding
+        return self.inner.embed(self._of(items))
 
     def ratios(self, items: Floats) -> Floats:
         """Likelihood of each item under each class, each row up to its own factor."""

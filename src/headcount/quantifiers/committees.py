@@ -484,8 +484,7 @@ class Mean(Quantifier):
         """Weights of the quantifiers, with a sum of 1."""
         check_is_fitted(self, "fitted_")
         model: Any = self.fitted_.model
-        weights: Floats = model.committee.weights
-        return weights
+        return model.committee.weights
 
 
 @dataclass(frozen=True, eq=False)

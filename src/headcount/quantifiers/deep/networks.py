@@ -67,8 +67,7 @@ class _LinearVotesFunction(torch.autograd.Function):
 
 def linear_votes(features: Tensor, bins: int) -> Tensor:
     """Histograms of features between 0 and 1; the two nearest bins share each vote."""
-    votes: Tensor = _LinearVotesFunction.apply(features, bins)
-    return votes
+    return _LinearVotesFunction.apply(features, bins)
 
 
 class LinearVotes(nn.Module):
@@ -157,8 +156,7 @@ class HardVotes(nn.Module):
 
     def forward(self, items: Tensor) -> Tensor:
         """Mean votes of each bag."""
-        votes: Tensor = _HardVotesFunction.apply(items, self.centres, self.widths)
-        return votes
+        return _HardVotesFunction.apply(items, self.centres, self.widths)
 
 
 class MomentNorm(nn.Module):
@@ -287,8 +285,7 @@ class _Attend(nn.Module):
         )
         attended = functional.scaled_dot_product_attention(*split).transpose(1, 2).flatten(2)
         mixed = self.norms[0](queries + attended)
-        output: Tensor = self.norms[1](mixed + functional.relu(self.mix(mixed)))
-        return output
+        return self.norms[1](mixed + functional.relu(self.mix(mixed)))
 
 
 class AttentionPool(nn.Module):
@@ -369,8 +366,7 @@ class Network(nn.Module):
     def vectors(self, inputs: Tensor) -> Tensor:
         """One vector per bag of items."""
         items = self.item(inputs.flatten(0, 1))
-        pooled: Tensor = self.pool(items.unflatten(0, inputs.shape[:2]))
-        return pooled
+        return self.pool(items.unflatten(0, inputs.shape[:2]))
 
     def shares(self, vectors: Tensor, estimates: Tensor) -> Tensor:
         """Shares of bags, given their vectors and estimates."""
@@ -398,8 +394,7 @@ class _SpreadNorm(nn.Module):
 
     def forward(self, items: Tensor) -> Tensor:
         """Normalised features of items."""
-        normalised: Tensor = self.norm(items, items.square().mean(0))
-        return normalised
+        return self.norm(items, items.square().mean(0))
 
 
 class _Branches(nn.Module):
