@@ -401,14 +401,9 @@ def by_group(
         symbols["reference"] = symbols.pop("reference")  # last in the legend
     for place in unsure:
         symbols[_DOUBTFUL] = canvas.ax.axvspan(
-            place - 0.5,
-            place + 0.5,
-            facecolor=PALE,
-            edgecolor="white",
-            hatch="//",
-            alpha=0.6,
-            zorder=0,
-        )
+            place - 0.5, place + 0.5, facecolor=PALE, edgecolor="white", hatch="//",
+            alpha=0.6, zorder=0,
+        )  # fmt: skip
     canvas.legend(symbols)
     return canvas.ax
 

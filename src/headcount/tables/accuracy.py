@@ -17,6 +17,7 @@ from headcount._support.parameters import check_choice
 from headcount._support.text import Table, chance, first_of, html_result, printable
 from headcount.accuracy.base import Predictor, predictors
 from headcount.accuracy.estimates import AccuracyEstimate, HistoryAccuracy
+from headcount.accuracy.fitted import FittedPredictor
 from headcount.accuracy.history import usual_accuracy
 from headcount.accuracy.metrics import METRIC_NAMES, realised
 from headcount.errors import HeadcountError
@@ -324,21 +325,29 @@ def analyse_accuracy(
         level=level,
         groups=groups.names,
     )
-    fitted = predictor.fitted_
-    if fitted.past is None and history != "no":
-        outputs, measure = fitted.source.items(pool), fitted.checked(metric)
-        estimates = list(usual_accuracy(fitted, measure, estimates, outputs, groups.samples))
+    if predictor.fitted_.past is None and history != "no":
+        estimates = _with_usual_drift(predictor.fitted_, metric, estimates, pool, groups)
     truths, note = _true_values(table, target, pool, groups, metric, classes)
     meant = _about_columns(columns, prediction, classes)
-    notes = (
-        *table.notes, *labelled.notes, *training.notes, note, groups.note, meant, reason
-    )  # fmt: skip
+    notes = (*table.notes, *labelled.notes, *training.notes, note, groups.note, meant, reason)
     before = realised(metric, reference_items, codes, classes)
     by_group = Estimates(dict(zip(groups.names, estimates, strict=True)))
     broken = _broken(by_group, predictor, pool, groups, random_state)
     return AccuracyAnalysis(
         by_group, broken, truths, tuple(filter(None, notes)), groups.ordered, before
     )
+
+
+def _with_usual_drift(
+    fitted: FittedPredictor,
+    metric: str,
+    estimates: list[AccuracyEstimate],
+    pool: Scored | Verdicts,
+    groups: Groups,
+) -> list[AccuracyEstimate]:
+    """Estimates with the drift that is usual, as no labelled groups show any."""
+    outputs, measure = fitted.source.items(pool), fitted.checked(metric)
+    return list(usual_accuracy(fitted, measure, estimates, outputs, groups.samples))
 
 
 def _score_columns(

@@ -713,8 +713,6 @@ def tag_page(analysis: TagAnalysis) -> Page:
         "truth": first.overall.truth is not None,
         "flagged": not reliable,
     }
-    shown_table = analysis.to_table()
-    shortened = replace(shown_table, rows=shown_table.rows[:MOST_ROWS])
     return Page(
         title=analysis.title,
         eyebrow=[
@@ -743,13 +741,7 @@ def tag_page(analysis: TagAnalysis) -> Page:
             _tag_groups_section(
                 analysis, html.estimate_legend(level, line=first.ordered, **marks)
             ),
-            html.section(
-                "All numbers",
-                html.scrolled(
-                    shortened.to_html(css_class="sortable", label="Shares of tags"), "tall"
-                ),
-                html.hidden_rows(len(shown_table.rows) - MOST_ROWS),
-            ),
+            _numbers_of_tags(analysis.to_table()),
             html.warnings_section(warnings),
             html.section(
                 "How it was done",
@@ -761,6 +753,16 @@ def tag_page(analysis: TagAnalysis) -> Page:
         columns=analysis.table_columns,
         rows=analysis.rows(),
         content=analysis.to_dict(),
+    )
+
+
+def _numbers_of_tags(table: Table) -> Markup:
+    """The first rows of a table, and a note on the others."""
+    first = replace(table, rows=table.rows[:MOST_ROWS])
+    return html.section(
+        "All numbers",
+        html.scrolled(first.to_html(css_class="sortable", label="Shares of tags"), "tall"),
+        html.hidden_rows(len(table.rows) - MOST_ROWS),
     )
 
 

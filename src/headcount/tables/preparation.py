@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -187,7 +187,7 @@ def _by_column(counts: dict[str, int]) -> str:
 def prepare(
     frame: pl.DataFrame,
     *,
-    leave_out: dict[str, str] | None = None,
+    leave_out: Mapping[str, str] | None = None,
     name: str = "The table",
     dates: str | None = None,
 ) -> Preparation:
