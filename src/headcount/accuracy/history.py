@@ -144,15 +144,15 @@ class _Scale:
         steps: Floats,
     ) -> Readings:
         """Readings of samples, given a method that was fitted on labelled items."""
-        S, whole = len(samples), Samples.whole(len(labelled))
-        past = float(self.on_samples(labelled, whole)[0])
+        S, all_items = len(samples), Samples.whole(len(labelled))
+        past = float(self.on_samples(labelled, all_items)[0])
         by_name = {PAST: np.full(S, past)}
         if last is not None:
             by_name[LAST] = np.full(S, last)
         if pool.scores is not None and not isinstance(self.metric, ReferenceRanking):
             before, now = (
                 _log_odds(self.down(self.metric(_expected_tables(outputs, chosen))))
-                for outputs, chosen in ((labelled.items, whole), (pool, samples))
+                for outputs, chosen in ((labelled.items, all_items), (pool, samples))
             )
             by_name[POSTERIORS] = expit(_log_odds(np.array(past)) + now - before)
         by_name[PRIOR_SHIFT] = self.down(np.array([answer.value for answer in answers]))

@@ -609,10 +609,10 @@ def _one_score_each(items: Scored, classes: Array) -> Floats:
     return one_fold_each(np.stack([fold.posteriors_of(classes) for fold in items.folds]))
 
 
-def _columns(name: str, given: ArrayLike | None, n: int) -> Floats | None:
-    if given is None:
+def _columns(name: str, features: ArrayLike | None, n: int) -> Floats | None:
+    if features is None:
         return None
-    columns = np.asarray(check_features(given, name=name), np.float64)
+    columns = np.asarray(check_features(features, name=name), np.float64)
     if len(columns) != n:
         raise HeadcountError(
             f"{name} has {len(columns):,} rows, but there are {n:,} items: pass one per item."

@@ -300,9 +300,11 @@ class Monitor(ShownAsPrinted):
 
     def unnotified(self) -> tuple[Alert, ...]:
         """Open alerts that nobody was told about: see `notified`."""
-        told = [event for event in self._folder.events() if event["kind"] == "notified"]
+        notices = [event for event in self._folder.events() if event["kind"] == "notified"]
         alerts = self.status().open
-        return tuple(alert for alert in alerts if not any(alert.is_of(event) for event in told))
+        return tuple(
+            alert for alert in alerts if not any(alert.is_of(event) for event in notices)
+        )
 
     def notified(self, alert: Alert) -> None:
         """Note that somebody was told about an alert.

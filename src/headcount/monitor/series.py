@@ -330,8 +330,8 @@ class ChunkSummaries:
             [members[chunk] if chunk in members else summaries[chunk] for chunk in followed]
             for _, _, followed, _ in batch
         ]
-        made = self.summarise([rows for _, rows, _, _ in batch], seeds, earlier)
-        for (chunk, _, _, rests_on), summary in zip(batch, made, strict=True):
+        new_summaries = self.summarise([rows for _, rows, _, _ in batch], seeds, earlier)
+        for (chunk, _, _, rests_on), summary in zip(batch, new_summaries, strict=True):
             summaries[chunk] = replace(summary, rests_on=rests_on)
         for stream in sorted({chunk.stream for chunk in members}):
             folder.write_summaries(stream, chunks, summaries)

@@ -362,7 +362,7 @@ def _group_labels(rows: Sequence[Row], scale: _Plane, most: int) -> list[Markup]
 
 
 def histogram_chart(
-    name: str, edges: Floats, own: Floats, sample: Floats, mixture: Floats, n_items: int
+    name: str, edges: Floats, of_class: Floats, sample: Floats, mixture: Floats, n_items: int
 ) -> Markup:
     """Scores of a class: bars for the sample; a line, with its noise, for the mixture."""
     # Rounding can put all of it a little above 1.
@@ -387,7 +387,7 @@ def histogram_chart(
     ground = [(float(WIDTH), floor), (0.0, floor)]
     curves = [
         path([*steps(sample), *ground], "sample", closed=True),
-        path([*steps(own), *ground], "own", closed=True),
+        path([*steps(of_class), *ground], "own", closed=True),
         path([*steps(above), *reversed(steps(below))], "band", closed=True),
         path(steps(mixture), "line"),
     ]

@@ -91,7 +91,7 @@ def allowed_bad(n_values: int) -> int:
 
 
 def find_date_form(
-    values: pl.Series, *, order: str | None = None, wanted: bool = False
+    values: pl.Series, *, order: str | None = None, expected: bool = False
 ) -> DateForm | None:
     """Find the format of the dates of a column."""
     if values.dtype in (pl.Date, pl.Datetime):
@@ -100,10 +100,10 @@ def find_date_form(
     if not len(present):
         return None
     if values.dtype.is_numeric():
-        return _form_of_numbers(present, wanted)
+        return _form_of_numbers(present, expected)
     if values.dtype != pl.String:
         return None
-    return _form_of_texts(present, order, wanted)
+    return _form_of_texts(present, order, expected)
 
 
 def _form_of_texts(texts: pl.Series, order: str | None, wanted: bool) -> DateForm | None:
@@ -197,12 +197,12 @@ def _ordered_form(texts: pl.Series, order: str | None) -> DateForm | None:
     return None
 
 
-def _form_of_numbers(numbers: pl.Series, wanted: bool) -> DateForm | None:
+def _form_of_numbers(numbers: pl.Series, expected: bool) -> DateForm | None:
     if numbers.dtype.is_float() and not (numbers == numbers.round(0)).all():
         return None
     if _are_years(numbers) and read_dates(numbers, "%Y%m%d").null_count() == 0:
         return DateForm("%Y%m%d")
-    if not (wanted or _NAME_OF_TIME.search(numbers.name)):
+    if not (expected or _NAME_OF_TIME.search(numbers.name)):
         return None
     if _are_years(numbers, 100) and read_dates(numbers, "%Y%m").null_count() == 0:
         return DateForm("%Y%m")
@@ -213,9 +213,9 @@ def _form_of_numbers(numbers: pl.Series, wanted: bool) -> DateForm | None:
     return None
 
 
-def _are_years(values: pl.Series, rest: int = 10_000) -> bool:
+def _are_years(values: pl.Series, divisor: int = 10_000) -> bool:
     """True for whole numbers that start with a plausible year, divided by the rest."""
-    numbers = values.cast(pl.Int64, strict=False) // rest
+    numbers = values.cast(pl.Int64, strict=False) // divisor
     return _all_between(numbers, 1900, _LAST_YEAR)
 
 
@@ -376,13 +376,13 @@ class Column:
         if self.kind != "date" or (values.dtype != pl.String and not values.dtype.is_numeric()):
             return self
         texts = without_marks(values)
-        date_form = find_date_form(texts, order=dates, wanted=True)
+        date_form = find_date_form(texts, order=dates, expected=True)
         if date_form is None:
             return self
         if date_form.order == "undecided":
             # Then the order is that of training.
             order = self.order if self.order in ORDERS else None
-            date_form = find_date_form(texts, order=order, wanted=True) or date_form
+            date_form = find_date_form(texts, order=order, expected=True) or date_form
         return replace(self, form=date_form.form, order=date_form.order)
 
     def _cast(self, values: pl.Series) -> pl.Series:

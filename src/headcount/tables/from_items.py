@@ -478,7 +478,7 @@ class _GroupReader:
         if not self._n_rows:
             self._first = dict.fromkeys(notes)
             if values.name != self._by and self._date_order is None:
-                form = find_date_form(without_marks(values), wanted=True)
+                form = find_date_form(without_marks(values), expected=True)
                 if form is not None and form.order in ORDERS:
                     self._date_order = form.order
         if distinct is None:

@@ -682,7 +682,7 @@ def group_names(
     if column == by:
         return _texts(values), []
     texts = without_marks(values)
-    form = find_date_form(texts, order=date_order, wanted=True)
+    form = find_date_form(texts, order=date_order, expected=True)
     example = short(texts.drop_nulls().head(1).to_list()[0]) if texts.count() else "nothing"
     if form is None:
         raise HeadcountError(
@@ -723,7 +723,7 @@ def only_date(table: TableFile, by: str) -> str:
         dates = [
             column.name
             for column in columns
-            if (form := find_date_form(without_marks(column), wanted=True)) is not None
+            if (form := find_date_form(without_marks(column), expected=True)) is not None
             and form.form == "%Y%m"
         ]
     if len(dates) != 1:

@@ -284,8 +284,10 @@ def analyse_tags(
             of_tag, name, preparation, None, description, of_tag.fitted_.scorer
         )
         model, reason = learn_history(of_table, labelled, options, learning.history)
-        known = None if truth is None else truth[name].cast(int).to_numpy()
-        analysis = analyse_items(model.quantifier, items, truth=known, title=name, **shared)
+        true_codes = None if truth is None else truth[name].cast(int).to_numpy()
+        analysis = analyse_items(
+            model.quantifier, items, truth=true_codes, title=name, **shared
+        )
         analyses[name] = replace(
             analysis, columns=preparation.facts(), history=model.why_history
         )

@@ -631,18 +631,20 @@ def join_plans(
     )
 
 
-def _fewest(precision_of: Callable[[int], float], wanted: float, least: int, most: int) -> int:
+def _fewest(
+    precision_of: Callable[[int], float], precision: float, least: int, most: int
+) -> int:
     """Fewest labels that reach a precision."""
-    if precision_of(most) > wanted:
+    if precision_of(most) > precision:
         raise HeadcountError(
-            f"`precision` is {wanted}, but even labels for all {most:,} items give "
+            f"`precision` is {precision}, but even labels for all {most:,} items give "
             f"{precision_of(most):.2g} for the population behind them: choose a larger one, or "
             "plan for the realised shares of the items."
         )
     low, high = least, most
     while low < high:
         middle = (low + high) // 2
-        if precision_of(middle) <= wanted:
+        if precision_of(middle) <= precision:
             high = middle
         else:
             low = middle + 1

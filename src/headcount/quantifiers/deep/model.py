@@ -479,7 +479,7 @@ class NetworkTraining(Aggregation):
         assert self.fitted is not None
         return self.fitted.solve(items, samples)
 
-    def fit_bags(self, labelled: Training | None, known: BagTraining | None) -> NetworkTraining:
+    def fit_bags(self, labelled: Training | None, bags: BagTraining | None) -> NetworkTraining:
         """Train on labelled items, known bags, or both."""
         if labelled is not None and labelled.weights is not None:
             raise HeadcountError(
@@ -488,11 +488,11 @@ class NetworkTraining(Aggregation):
             )
         from headcount.quantifiers.deep.networks import build, computing, train, weights_of
 
-        split = _ValidationSplit.of(labelled, known, self.seed)
+        split = _ValidationSplit.of(labelled, bags, self.seed)
         inputs, classifier, pool = self._pool(split)
         # Known bags are few. Their vectors can be mixed if these are means over items, but
         # estimates of a mixture would have to be computed from its items.
-        mixes = known is not None and self.architecture.layer.is_mean and not self.methods
+        mixes = bags is not None and self.architecture.layer.is_mean and not self.methods
         size = split.bag_size(self.settings.size)
         settings = replace(self.settings, size=size, mixes=mixes)
         with computing(self.seed):
