@@ -136,6 +136,6 @@ def _wrong_solver(
     solver: Any, input_kind: str, representation: Any, advice: str
 ) -> HeadcountError:
     return HeadcountError(
-        f"solver is {type(solver).__name__}, which takes {input_kind}, and {type(representation).__name__} "
-        f"does not return them: pass another solver, such as {advice}."
+        f"solver is {type(solver).__name__}, which takes {input_kind}, and "
+        f"{type(representation).__name__} does not return them: pass another solver, such as {advice}."
     )

@@ -363,8 +363,8 @@ def _check_quantiles(quantiles: Any) -> tuple[float, float]:
         low, high = np.nan, np.nan
     if not 0 <= low <= high < 1:
         raise HeadcountError(
-            f"quantiles is {quantiles!r}; it must be two numbers from 0 to below 1, the lower one "
-            "first, such as (0.25, 0.75)."
+            f"quantiles is {quantiles!r}; it must be two numbers from 0 to below 1, the lower "
+            "one first, such as (0.25, 0.75)."
         )
     return low, high
 
