@@ -137,5 +137,6 @@ def _wrong_solver(
 ) -> HeadcountError:
     return HeadcountError(
         f"solver is {type(solver).__name__}, which takes {input_kind}, and "
-        f"{type(representation).__name__} does not return them: pass another solver, such as {advice}."
+        f"{type(representation).__name__} does not return them: pass another solver, such as "
+        f"{advice}."
     )
