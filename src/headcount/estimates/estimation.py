@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -220,46 +220,6 @@ def conditioning(fitted: Fitted, model: Model, options: EstimateOptions) -> Shar
     return of_predict if same else shares
 
 
-class _EstimatedGroups(Protocol):
-    """Samples or groups whose shares are estimated."""
-
-    @property
-    def names(self) -> tuple[Any, ...]:
-        """Names of the groups."""
-
-    @property
-    def model(self) -> Model:
-        """Model that answers, cross-fitted."""
-
-    @property
-    def sizes(self) -> Ints:
-        """Numbers of items."""
-
-    @property
-    def conditioned_sizes(self) -> Ints:
-        """Numbers of independent items."""
-
-    @property
-    def n_effective(self) -> Sequence[float | None]:
-        """The same where it differs from the number of items, not rounded."""
-
-    @property
-    def weighted(self) -> bool:
-        """True if items have weights or clusters."""
-
-    def answers(self, *, warn: bool) -> Answers:
-        """Answers of the model; `warn` of those that did not converge."""
-
-    def own_answers(self) -> Answers:
-        """Answers of ``predict``."""
-
-    def examination(self) -> Examination:
-        """The assumption test."""
-
-    def score_means(self) -> ScoreMeans | None:
-        """Means of the posteriors of each group; None if there are none."""
-
-
 @dataclass(frozen=True, eq=False)
 class Examination:
     """Means over samples of what the assumption is tested on; without, warnings alone."""
@@ -425,6 +385,9 @@ class _StatisticsGroups:
             return None
         means = self.statistics.reduced(needed, slice(0, len(self.sizes)))
         return ScoreMeans(np.asarray(means[0]), np.asarray(means[1]))
+
+
+_EstimatedGroups = _PoolGroups | _StatisticsGroups
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -264,16 +265,11 @@ def _variance(X: Any) -> float:
     return float(X.multiply(X).mean() - X.mean() ** 2)
 
 
-class WorstLabelling(Protocol):
-    """Search for the most violated of all 2^n labellings, given the scores of all items.
-
-    It has the largest value: its loss (in percent) plus (100 / n) times the sum of the scores
-    of its positives. Below, a and b are true and false positives, c and d false and true
-    negatives, P = a + c and N = b + d.
-    """
-
-    def __call__(self, scores: Floats) -> tuple[Bools, float]:
-        """Return the labelling, True for positives, and its loss in percent."""
+# Search for the most violated of all 2^n labellings, given the scores of all items: True for
+# positives, with its loss in percent. It has the largest loss plus (100 / n) times the sum of
+# the scores of its positives. Below, a and b are true and false positives, c and d false and
+# true negatives, P = a + c and N = b + d.
+WorstLabelling = Callable[[Floats], tuple[Bools, float]]
 
 
 def labelling_finder(loss: str, positive: Bools) -> WorstLabelling:

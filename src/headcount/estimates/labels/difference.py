@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from scipy import special, stats
@@ -118,29 +117,19 @@ def error_mass(probability: Floats) -> tuple[Floats, Floats]:
     return probability * np.sqrt(complement), complement * np.sqrt(probability)
 
 
-class EstimateWithEnds(Protocol):
-    """Estimates of shares that may lie outside of 0 to 1, with intervals."""
-
-    @property
-    def centre(self) -> Floats:
-        """The estimates."""
-
-    def ends(self, level: float) -> tuple[Floats, Floats]:
-        """Ends of their intervals, not clipped."""
-
-
 def on_simplex(centre: Floats) -> Floats:
     """Shares without negative ones, which sum to 1."""
     positive = np.maximum(centre, 0.0)
     return np.asarray(positive / positive.sum())
 
 
-def share_ends(estimate: EstimateWithEnds, n_items: int, level: float) -> tuple[Floats, Floats]:
-    """Ends of intervals for shares, from 0 to 1."""
-    low, high = estimate.ends(level)
+def share_ends(
+    centre: Floats, ends: tuple[Floats, Floats], n_items: int
+) -> tuple[Floats, Floats]:
+    """Ends of intervals for shares, from 0 to 1, of estimates that may lie outside."""
     # Around the nearest share that is possible.
-    outside = np.clip(estimate.centre, 0, 1) - estimate.centre
-    return around_shares(low + outside, high + outside, on_simplex(estimate.centre), n_items)
+    low, high = (end + np.clip(centre, 0, 1) - centre for end in ends)
+    return around_shares(low, high, on_simplex(centre), n_items)
 
 
 def corrected(posteriors: Floats, prior: Floats, shares: Floats) -> Floats:

@@ -114,7 +114,7 @@ class LabelledEstimate(Estimate):
 
     def _ends(self, level: float) -> tuple[Floats, Floats]:
         if self.bounds is None:
-            return share_ends(self.difference, self.n_items, level)
+            return share_ends(self.difference.centre, self.difference.ends(level), self.n_items)
         return around_shares(*self.bounds.ends(level), self.shares, self.n_items)
 
     def region(self, level: float = 0.95) -> Region:

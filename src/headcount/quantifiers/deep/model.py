@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,13 +56,6 @@ class Bags:
     def take(self, numbers: Rows) -> Bags:
         """Bags with these numbers."""
         return Bags(self.samples[numbers], self.shares[numbers])
-
-
-class BagSource(Protocol):
-    """Source of training bags."""
-
-    def draw(self, n: int, size: int, rng: np.random.Generator) -> Bags:
-        """Draw ``n`` bags of ``size`` items."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +138,10 @@ class Mix:
             if number
         ]
         return Bags.concatenate(bags).take(rng.permutation(n))
+
+
+BagSource: TypeAlias = LabelledBags | KnownBags | Mix
+"""Source of training bags."""
 
 
 def split_by_class(codes: Ints, n_classes: int, part: float, seed: int) -> tuple[Rows, Rows]:
