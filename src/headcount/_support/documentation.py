@@ -24,33 +24,6 @@ def documented(*sources: Any) -> Callable[[_Subject], _Subject]:
     that has one, with the default that it has here. Parameters are in the order of the
     signature; ``**options`` stand for the keywords of the sources, unless described.
     Attributes, and results of the same type, are copied if there are none.
-
-    >>> def scale(x, factor=2):
-    ...     '''Scale a number.
-    ...
-    ...     Parameters
-    ...     ----------
-    ...     x : float
-    ...         The number.
-    ...     factor : float, default=2
-    ...         What to multiply it by.
-    ...     '''
-    >>> @documented(scale)
-    ... def stretch(x, factor=3, *, limit=9):
-    ...     '''Scale a number, up to a limit.
-    ...
-    ...     Parameters
-    ...     ----------
-    ...     limit : float, default=9
-    ...         The limit.
-    ...     '''
-    >>> print(stretch.__doc__.partition("----------\n")[2])
-    x : float
-        The number.
-    factor : float, default=3
-        What to multiply it by.
-    limit : float, default=9
-        The limit.
     """
 
     def complete(subject: _Subject) -> _Subject:

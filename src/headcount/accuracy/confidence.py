@@ -70,7 +70,6 @@ class ATC(Predictor):
     info: ClassVar = MethodInfo(
         title="share of items above a confidence",
         family="confidence",
-        input="posteriors",
         gives="table",
         shift="covariate",
         reference="Garg et al., ICLR 2022",
@@ -145,7 +144,6 @@ class Mandoline(Predictor):
     info: ClassVar = MethodInfo(
         title="reference reweighted by slices",
         family="confidence",
-        input="posteriors",
         gives="accuracy",
         shift="covariate",
         reference="Chen et al., ICML 2021",

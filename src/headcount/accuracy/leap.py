@@ -425,7 +425,6 @@ class LEAP(_Equations):
         family="equations",
         input="any",
         gives="table",
-        shift="prior",
         reference=_REFERENCE,
     )
 
@@ -446,7 +445,6 @@ class OLEAP(_Equations):
         family="equations",
         input="any",
         gives="table",
-        shift="prior",
         reference=_REFERENCE,
     )
 
@@ -463,7 +461,6 @@ class SLEAP(_Equations):
         family="equations",
         input="any",
         gives="table",
-        shift="prior",
         reference=_REFERENCE,
     )
 

@@ -313,9 +313,7 @@ class QuAcc(Predictor):
     info: ClassVar = MethodInfo(
         title="cells of the table as classes",
         family="cells",
-        input="posteriors",
         gives="table",
-        shift="prior",
         reference="Volpi, Moreo & Sebastiani, Intelligenza Artificiale (2025)",
     )
     _mixes_classes: ClassVar[bool] = True

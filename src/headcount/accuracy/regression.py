@@ -166,9 +166,7 @@ class DoC(RegressionPredictor):
     info: ClassVar = MethodInfo(
         title="regression on the mean confidence",
         family="regression",
-        input="posteriors",
         gives="metrics",
-        shift="prior",
         reference="Guillory et al., ICCV 2021",
     )
 
@@ -216,7 +214,6 @@ class RCA(_ReverseClassification):
         family="regression",
         input="features",
         gives="metrics",
-        shift="prior",
         reference=_RCA_REFERENCE,
     )
 
@@ -239,7 +236,6 @@ class RCAStar(_ReverseClassification):
         family="regression",
         input="features",
         gives="metrics",
-        shift="prior",
         reference=_RCA_REFERENCE,
     )
 
@@ -313,9 +309,7 @@ class NuclearNorm(RegressionPredictor):
     info: ClassVar = MethodInfo(
         title="regression on the nuclear norm of the posteriors",
         family="regression",
-        input="posteriors",
         gives="metrics",
-        shift="prior",
         reference="Deng et al., ICML 2023",
     )
 
@@ -356,7 +350,6 @@ class DispersionScore(RegressionPredictor):
         family="regression",
         input="features",
         gives="metrics",
-        shift="prior",
         reference="Xie et al., NeurIPS 2023",
     )
 

@@ -61,7 +61,6 @@ class COT(_Transport):
     info: ClassVar = MethodInfo(
         title="optimal transport of posteriors to classes",
         family="transport",
-        input="posteriors",
         gives="accuracy",
         shift="covariate",
         reference=_REFERENCE,
@@ -82,7 +81,6 @@ class COTT(_Transport):
     info: ClassVar = MethodInfo(
         title="share of items with a low cost of transport",
         family="transport",
-        input="posteriors",
         gives="accuracy",
         shift="covariate",
         reference=_REFERENCE,

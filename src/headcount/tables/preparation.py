@@ -39,18 +39,7 @@ _MOST_NOTES = 5
 
 @dataclass(frozen=True)
 class Preparation:
-    r"""Conversion of the columns of a table to features, determined by the training table.
-
-    >>> import polars as pl
-    >>> from headcount.tables.preparation import prepare
-    >>> table = pl.DataFrame({"age": [31, 54, None, 27], "member": [True, False, True, True]})
-    >>> preparation = prepare(table)
-    >>> print(*preparation.columns, sep="\n")
-    age: number; median for missing values, with a flag, standardised (1 of 4 missing)
-    member: yes or no; most frequent for missing values, standardised
-    >>> preparation.pipeline().fit_transform(table).shape
-    (4, 3)
-    """
+    r"""Conversion of the columns of a table to features, determined by the training table."""
 
     columns: tuple[Column, ...]  # kind and treatment of each column
 

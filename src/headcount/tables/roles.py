@@ -594,12 +594,7 @@ class Groups:
     def of(
         cls, groups: ArrayLike | None, n_items: int, order: Sequence[Any] | None = None
     ) -> Groups:
-        """Groups given by one value per item.
-
-        >>> groups = Groups.of(["2024-02", "2024-01", "2024-02"], 3)
-        >>> groups.names, groups.ordered, groups.samples.sizes
-        ((None, '2024-01', '2024-02'), True, array([3, 1, 2]))
-        """
+        """Groups given by one value per item."""
         if groups is None:
             return cls((None,), Samples.whole(n_items), False)
         names, codes = encode_labels(groups, name="groups")

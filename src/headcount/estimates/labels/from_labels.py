@@ -35,11 +35,7 @@ _N_DRAWS = 1000
 
 @dataclass(frozen=True)
 class Agreement:
-    """Test whether labels and the estimate under prior shift agree.
-
-    >>> Agreement(0.4, 1, 0.53)
-    The labels agree with the estimate under prior shift (p = 0.53).
-    """
+    """Test whether labels and the estimate under prior shift agree."""
 
     statistic: float
     df: int
