@@ -32,7 +32,13 @@ from headcount.estimates.estimates import (
 )
 from headcount.estimates.history import ScoreMeans
 from headcount.estimates.labels.from_labels import estimates_from_labels
-from headcount.estimates.labels.plan import LabelPlan, join_plans, make_plan, pool_key
+from headcount.estimates.labels.plan import (
+    LabelPlan,
+    PlanOptions,
+    join_plans,
+    make_plan,
+    pool_key,
+)
 from headcount.estimates.labels.pool import PoolPosteriors
 from headcount.estimates.labels.sample import effective_size, weighted_rows
 from headcount.estimates.posterior_draws import share_posteriors
@@ -545,46 +551,28 @@ def _scores_of_items(fitted: Fitted, X: Any) -> Floats | None:
 
 
 def plan_labels(
-    fitted: Fitted,
-    X: Any,
-    *,
-    precision: float | None,
-    budget: int | None,
-    positive: Any,
-    groups: ArrayLike | None,
-    strata: int,
-    estimand: str,
-    level: float,
-    random_state: Any,
+    fitted: Fitted, X: Any, groups: ArrayLike | None, options: PlanOptions, random_state: Any
 ) -> LabelPlan:
     """Items to label, as `Quantifier.plan_labels` chooses them."""
     X = fitted.source.prepared(X)
     scores = PoolScores.of(fitted, X)
     rng = np.random.default_rng(base_seeds(fitted.seed_or(random_state), 1)[0])
     codes = check_clusters(groups, scores.n_items, "groups")
-    positive_code = None
-    if positive is not None:
-        place = encode_labels([positive], name="positive", classes=fitted.classes)[1]
-        positive_code = int(place[0])
+    if options.positive is not None:
+        place = encode_labels([options.positive], name="positive", classes=fitted.classes)[1]
+        options = replace(options, positive=int(place[0]))
     samples = Samples.whole(scores.n_items)
     if codes is not None:
         samples = Samples.by_code(codes, int(codes.max()) + 1)
     predicted = fitted.solve(PoolSamples(X, samples)).prevalence
-    plans = [
-        make_plan(
-            scores.corrected(items, shares, None),
-            scores.key,
-            precision=precision,
-            # All items of a group that has fewer.
-            budget=min(budget, len(items)) if budget and codes is not None else budget,
-            n_strata=strata,
-            estimand=estimand,
-            level=level,
-            rng=rng,
-            positive=positive_code,
-        )
-        for items, shares in zip(samples, predicted, strict=True)
-    ]
+    plans = []
+    for items, shares in zip(samples, predicted, strict=True):
+        if options.budget and codes is not None:  # all items of a group that has fewer
+            options_of_group = replace(options, budget=min(options.budget, len(items)))
+        else:
+            options_of_group = options
+        pool = scores.corrected(items, shares, None)
+        plans.append(make_plan(pool, scores.key, options_of_group, rng))
     plan = plans[0] if len(plans) == 1 else join_plans(plans, list(samples), scores.key, rng)
     return _doubted(plan, Examination.of_pool(fitted, X, samples), predicted)
 

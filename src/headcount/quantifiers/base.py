@@ -24,7 +24,7 @@ from headcount.estimates.estimation import (
     estimate_pool,
     plan_labels,
 )
-from headcount.estimates.labels.plan import LabelPlan
+from headcount.estimates.labels.plan import LabelPlan, PlanOptions
 from headcount.items.arrays import (
     Scored,
     Verdicts,
@@ -434,18 +434,8 @@ class Quantifier(ShareEstimator):
             budgets buy. Pass it to `estimate` as ``design``, with the labels.
         """
         check_is_fitted(self, "fitted_")
-        return plan_labels(
-            self.fitted_,
-            X,
-            precision=precision,
-            budget=budget,
-            positive=positive,
-            groups=groups,
-            strata=strata,
-            estimand=estimand,
-            level=level,
-            random_state=random_state,
-        )
+        options = PlanOptions(precision, budget, positive, strata, estimand, level)
+        return plan_labels(self.fitted_, X, groups, options, random_state)
 
     @property
     def n_features_in_(self) -> int:

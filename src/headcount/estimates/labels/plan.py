@@ -551,30 +551,34 @@ def _points(share: float) -> str:
 _BUDGETS = (20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000)
 
 
+@dataclass(frozen=True)
+class PlanOptions:
+    """Choices of a caller, as `Quantifier.plan_labels` documents them."""
+
+    precision: float | None
+    budget: int | None
+    positive: Any
+    strata: int
+    estimand: str
+    level: float
+
+
 def make_plan(
-    pool: PoolPosteriors,
-    key: str,
-    *,
-    precision: float | None,
-    budget: int | None,
-    n_strata: int,
-    estimand: str,
-    level: float,
-    rng: np.random.Generator,
-    positive: int | None = None,
+    pool: PoolPosteriors, key: str, options: PlanOptions, rng: np.random.Generator
 ) -> LabelPlan:
-    """Draw the items to label."""
+    """Draw the items to label; `options.positive` is the position of a class."""
     n_pool, K = pool.values.shape
+    precision, budget, estimand = options.precision, options.budget, options.estimand
     check_choice("estimand", estimand, ("realised", "expected"))
-    level = check_fraction("level", level)
-    n_strata = check_count("strata", n_strata)
+    level = check_fraction("level", options.level)
+    n_strata = check_count("strata", options.strata)
     least = min(max(K, 4), n_pool)
     by_number: dict[int, Strata] = {}
 
     def strata_for(n: int) -> Strata:
         number = suitable_strata(n_strata, n, n_pool)
         if number not in by_number:
-            by_number[number] = Strata.of(pool, number, positive)
+            by_number[number] = Strata.of(pool, number, options.positive)
         return by_number[number]
 
     def precision_of(n: int) -> float:
