@@ -17,7 +17,7 @@ from headcount._kernels.quadratic_programs import nearest_mixtures
 from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.documentation import documented
 from headcount._support.execution import each_range
-from headcount._support.parameters import check_count, check_fraction
+from headcount._support.parameters import check_count, check_fraction, check_one_each
 from headcount._support.text import ShownAsPrinted, Table, first_of, html_result
 from headcount.errors import HeadcountError
 from headcount.items.arrays import (
@@ -613,10 +613,7 @@ def _columns(name: str, features: ArrayLike | None, n: int) -> Floats | None:
     if features is None:
         return None
     columns = np.asarray(check_features(features, name=name), np.float64)
-    if len(columns) != n:
-        raise HeadcountError(
-            f"{name} has {len(columns):,} rows, but there are {n:,} items: pass one per item."
-        )
+    check_one_each(name, columns, n)
     return columns
 
 

@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from headcount._support.arrays import Array, Bools, Floats, Ints
+from headcount._support.parameters import check_one_each
 from headcount._support.text import first_of
 from headcount.errors import HeadcountError
 
@@ -819,11 +820,7 @@ class Verdicts:
 
 def _column(values: Any, name: str, n_items: int) -> Array:
     classes, codes = encode_labels(values, name=name)
-    if len(codes) != n_items:
-        raise HeadcountError(
-            f"{name} has {len(codes):,} labels, but there are {n_items:,} items: pass one per "
-            "item."
-        )
+    check_one_each(name, codes, n_items)
     return classes[codes]
 
 
@@ -842,9 +839,5 @@ def check_clusters(
     if clusters is None:
         return None
     codes = encode_labels(clusters, name=name)[1]
-    if len(codes) != n_items:
-        raise HeadcountError(
-            f"{name} has {len(codes):,} entries, but there are {n_items:,} items: pass one "
-            "per item."
-        )
+    check_one_each(name, codes, n_items)
     return codes

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sklearn.tree import DecisionTreeClassifier
 
 from headcount._support.arrays import Array, Floats, Ints
-from headcount._support.parameters import check_fraction
+from headcount._support.parameters import check_fraction, check_one_each
 from headcount._support.text import first_of
 from headcount.errors import HeadcountError
 from headcount.estimates.labels.plan import LabelPlan
@@ -598,11 +598,7 @@ class Groups:
         if groups is None:
             return cls((None,), Samples.whole(n_items), False)
         names, codes = encode_labels(groups, name="groups")
-        if len(codes) != n_items:
-            raise HeadcountError(
-                f"groups has {len(codes):,} values, but there are {n_items:,} items: pass one "
-                "group per item."
-            )
+        check_one_each("groups", codes, n_items)
         ordered = order is not None or _is_sequence(names)
         names, codes = _reordered(names, codes, _sorted(names) if order is None else order)
         by_group = Samples.by_code(codes, len(names))

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from headcount._support.arrays import Array, Bools, Floats, Ints, indicators
-from headcount._support.parameters import check_choice
+from headcount._support.parameters import check_choice, check_one_each
 from headcount._support.text import chance
 from headcount.errors import HeadcountError
 from headcount.estimates.estimate import Estimand
@@ -145,7 +145,7 @@ class _JudgedItems:
         codes = next(iter(judges.values()))[0].codes(first, "verdicts")
         n = len(codes)
         for name, column in columns.items():
-            _check_length(f"verdicts {name!r}", len(column), n)
+            check_one_each(f"verdicts {name!r}", column, n, "verdict")
         if mean:
             ends, places = gold_numbers(gold, scale)
             classes, truth = np.array(ends), np.where(np.isnan(places), -1, 0)
@@ -156,14 +156,14 @@ class _JudgedItems:
                 classes = _joined(classes, gold_codes(pair[1], "gold of calibration")[0])
             classes, truth = gold_codes(gold, "gold", classes)
             outcomes = indicators(truth, len(classes))
-        _check_length("gold", len(truth), n)
+        check_one_each("gold", truth, n, "verdict")
         _check_gold(truth, classes, pair is not None)
         names: tuple[Any, ...] = ("all",)
         groups = np.zeros(n, np.int64)
         if by is not None:
             labels, groups = encode_labels(by, name="by")
             names = tuple(labels.tolist())
-            _check_length("by", len(groups), n)
+            check_one_each("by", groups, n, "verdict")
         kinds = next(iter(judges.values()))[0]
         return cls(
             judges,
@@ -423,7 +423,7 @@ def _label_order(order: Any, items: _JudgedItems, estimand: str) -> Ints:
     if reason is not None:
         raise HeadcountError(f"sequential intervals {reason}")
     column = plain_column(order, "order")
-    _check_length("order", len(column), len(items.gold))
+    check_one_each("order", column, len(items.gold), "verdict")
     rows = np.flatnonzero(items.gold >= 0)
     places = gold_numbers(column[rows], None)[1] if len(rows) > 1 else np.zeros(len(rows))
     if np.isnan(places).any():
@@ -577,7 +577,7 @@ def _calibration(
 ) -> Calibration:
     verdicts = kinds.codes(arrays[0], "verdicts of calibration")
     _, codes = gold_codes(arrays[1], "gold of calibration", classes)
-    _check_length("gold of calibration", len(codes), len(verdicts))
+    check_one_each("gold of calibration", codes, len(verdicts), "verdict")
     missing = int((codes < 0).sum())
     if missing:
         raise HeadcountError(
@@ -632,14 +632,6 @@ def _joined(first: Array, second: Array) -> Array:
 def _has_all(codes: Ints, classes: Array) -> bool:
     counts = np.bincount(codes[codes >= 0], minlength=len(classes))
     return bool((counts > 0).all())
-
-
-def _check_length(name: str, length: int, n: int) -> None:
-    if length != n:
-        raise HeadcountError(
-            f"{name} has {length:,} entries, but there are {n:,} verdicts: pass one per "
-            "verdict."
-        )
 
 
 # Columns of verdicts and gold labels as numbers: kinds, classes, means, predictions.
