@@ -194,16 +194,6 @@ def test_a_constant_difference_is_certain():
     assert comparison.marks == ("", "")
 
 
-def test_higher_can_be_better(errors):
-    accuracies = {name: 1 - values for name, values in errors.items()}
-    for test in TESTS:
-        lower, higher = compare(errors, test), compare(accuracies, test, lower_is_better=False)
-        assert higher.methods == lower.methods
-        assert higher.p_values[1:] == pytest.approx(lower.p_values[1:], rel=1e-6)
-        assert higher.means == pytest.approx(1 - lower.means)
-    assert "values" in repr(higher)
-
-
 def test_holm_corrects_the_others(errors):
     plain, corrected = compare(errors), compare(errors, holm=True)
     assert corrected.p_values[1:] == pytest.approx(oracle.holm(plain.p_values[1:].tolist()))

@@ -154,8 +154,6 @@ class Comparison:
         Significance level.
     holm : bool
         Whether p-values are corrected for the number of methods.
-    lower_is_better : bool
-        Whether the numbers are errors.
     friedman : tuple of two floats or None
         With "nemenyi", statistic and p-value of the hypothesis that no methods differ.
     critical_difference : float or None
@@ -185,7 +183,6 @@ class Comparison:
     n_units: int
     level: float
     holm: bool
-    lower_is_better: bool
     friedman: tuple[float, float] | None = None
     critical_difference: float | None = None
 
@@ -278,8 +275,7 @@ class Comparison:
             "high": self.means + half,
             "mark": self.marks,
         }
-        what = "error" if self.lower_is_better else "value"
-        return plots.means(frame, error=what, ax=ax, width=width)
+        return plots.means(frame, ax=ax, width=width)
 
     def __repr__(self) -> str:
         return "\n".join([self._table().to_text(), "", *self._notes()])
@@ -296,7 +292,7 @@ class Comparison:
         corrected = ", p-values corrected by Holm's method" if self.holm else ""
         notes = [
             f"{_TITLES[self.test]} against {self.best}, over {self.n_units:,} paired "
-            f"{'errors' if self.lower_is_better else 'values'}{corrected}."
+            f"errors{corrected}."
         ]
         if self.friedman is not None and self.critical_difference is not None:
             p = _p_value(self.friedman[1])
@@ -330,7 +326,6 @@ def compare(
     test: str = "wilcoxon",
     *,
     level: float = 0.05,
-    lower_is_better: bool = True,
     holm: bool = False,
     names: Sequence[str] | None = None,
 ) -> Comparison:
@@ -347,8 +342,6 @@ def compare(
         rows that are datasets.
     level : float, default=0.05
         Significance level.
-    lower_is_better : bool, default=True
-        Whether the numbers are errors. False for accuracies and the like.
     holm : bool, default=False
         Correct the p-values of "wilcoxon" and "ttest" for the number of methods, by Holm's
         method. Studies of quantification usually do not; "nemenyi" always does its own.
@@ -381,7 +374,7 @@ def compare(
         )
     methods, errors = _read(table, names)
     means = errors.mean(axis=0)
-    compared = settle(errors if lower_is_better else -errors)
+    compared = settle(errors)
     ranks = average_ranks(compared)
     # Of methods that are equally good the first counts as the best.
     merit = settle(ranks if test == "nemenyi" else compared.mean(axis=0))
@@ -401,7 +394,6 @@ def compare(
         rows,
         level,
         holm,
-        lower_is_better,
         friedman(compared) if by_ranks else None,
         critical_difference(columns, rows, level=level) if by_ranks else None,
     )
