@@ -97,14 +97,12 @@ def friedman(errors: Floats) -> tuple[float, float]:
     return float(statistic), float(special.chdtrc(columns - 1, statistic))
 
 
-def critical_difference(
-    n_methods: int, n_units: int, *, level: float = 0.05, df: float = math.inf
-) -> float:
+def critical_difference(n_methods: int, n_units: int, *, level: float = 0.05) -> float:
     """Difference of average ranks from which on two methods differ significantly (Nemenyi)."""
     check_count("n_methods", n_methods, least=2)
     check_count("n_units", n_units)
     check_fraction("level", level)
-    q = float(stats.studentized_range.ppf(1 - level, n_methods, df))
+    q = float(stats.studentized_range.ppf(1 - level, n_methods, math.inf))
     return q * _rank_error(n_methods, n_units)
 
 
