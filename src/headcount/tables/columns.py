@@ -106,7 +106,7 @@ def find_date_form(
     return _form_of_texts(present, order, expected)
 
 
-def _form_of_texts(texts: pl.Series, order: str | None, wanted: bool) -> DateForm | None:
+def _form_of_texts(texts: pl.Series, order: str | None, expected: bool) -> DateForm | None:
     head = texts.head(20)
     quarters = f"{_QUARTER}|{_QUARTER_FIRST}"
     for pattern, forms in ((_NAMED_MONTH, _MONTHS), (quarters, (_IN_QUARTERS,))):
@@ -122,7 +122,7 @@ def _form_of_texts(texts: pl.Series, order: str | None, wanted: bool) -> DateFor
     if form is not None and (form != "%Y%m%d" or _are_years(texts)):
         return DateForm(form)
     if texts.str.contains(r"^(\d{6}|\d{10}(\d{3})?(\.\d+)?)$").all():
-        return _form_of_numbers(texts.cast(pl.Float64), wanted)
+        return _form_of_numbers(texts.cast(pl.Float64), expected)
     return _ordered_form(texts, order)
 
 
@@ -313,8 +313,8 @@ class Column:
     name: str  # name of the column
     kind: Kind  # kind of the column
     treatment: str  # description of the features that are made from it
-    n_missing: int  # numbers of missing values and of all values in training
-    n_values: int  # numbers of missing values and of all values in training
+    n_missing: int  # number of missing values in training
+    n_values: int  # number of all values in training
     form: str = ""  # format of dates, or sign of decimals of numbers, that are written as texts
     known: tuple[str, ...] = ()
     order: str = ""  # order of day and month of the dates, where it matters
