@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
+from inspect import signature
 from types import SimpleNamespace
 
 import polars as pl
@@ -13,7 +14,11 @@ from typer.main import get_command
 
 import headcount as hc
 from headcount import tables
+from headcount.cli import accuracy as cli_accuracy
+from headcount.cli import estimate, judge, monitor, statistics
 from headcount.cli.execute import app
+from headcount.cli.options import arguments
+from headcount.tables import accuracy, backtests, from_tables, judges
 
 
 def test_version(call):
@@ -193,3 +198,24 @@ def test_completion_completes(typed, offered):
         },
     )  # fmt: skip
     assert offered in done.stdout, done.stderr
+
+
+def test_the_functions_behind_commands_take_their_options():
+    """An option that a function does not take would have no effect."""
+    handled = {"json", "output", "report", "save", "strict", "verbose", "new", "watch"}
+    handled |= {"half_width", "judge_price", "human_price", "seed"}
+    functions = {
+        estimate.estimate: from_tables.analyse,
+        estimate.backtest: backtests.backtest,
+        estimate.label: from_tables.plan_labels,
+        judge.judge: judges.judge,
+        monitor.create: hc.Monitor.create,
+        cli_accuracy.accuracy: accuracy.analyse_accuracy,
+        statistics.make: from_tables.summarise,
+    }
+    for command, function in functions.items():
+        options = signature(command).parameters.keys() - handled
+        assert options <= signature(function).parameters.keys(), command
+        kept = arguments(function, dict.fromkeys(options, 0) | {"seed": 7, "by": None})
+        assert "by" not in kept
+        assert kept.get("random_state", 7) == 7

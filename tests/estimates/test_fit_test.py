@@ -232,7 +232,7 @@ def test_results_as_plain_data():
         ({"covariates": [[1.0], [2.0]]}, "only one of training_covariates"),
         (
             {"training_covariates": [[1.0]] * 4, "covariates": [[1.0]]},
-            "covariates has 1 rows, but there are 2 items",
+            "covariates has 1 values, but there are 2 items",
         ),
         (
             {"training_covariates": [[1.0]] * 4, "covariates": [[1.0, 2.0]] * 2},

@@ -90,11 +90,10 @@ def test_critical_values_are_those_of_the_published_table(k, q):
     assert found == pytest.approx(q, abs=1e-3)
 
 
-def test_the_published_study_counted_a_row_more_than_it_has_datasets():
-    # It states a critical difference of 5.6973 for 24 methods on 40 datasets. By the test as
-    # published that is 5.7510; 5.6973 comes from 41 rows and finite degrees of freedom.
+def test_critical_differences_of_the_published_study():
+    # It states 5.6973 for 24 methods on 40 datasets, which comes from 41 rows and finite
+    # degrees of freedom. By the test as published it is 5.7510.
     assert critical_difference(24, 40) == pytest.approx(5.7510, abs=5e-5)
-    assert critical_difference(24, 41, df=24 * 40) == pytest.approx(5.6973, abs=5e-5)
     assert critical_difference(20, 17) == pytest.approx(7.1911, abs=5e-5)
 
 
@@ -192,16 +191,6 @@ def test_a_constant_difference_is_certain():
     comparison = compare({"low": base, "high": base + 1}, "ttest")
     assert comparison.p_values[1] == 0.0
     assert comparison.marks == ("", "")
-
-
-def test_higher_can_be_better(errors):
-    accuracies = {name: 1 - values for name, values in errors.items()}
-    for test in TESTS:
-        lower, higher = compare(errors, test), compare(accuracies, test, lower_is_better=False)
-        assert higher.methods == lower.methods
-        assert higher.p_values[1:] == pytest.approx(lower.p_values[1:], rel=1e-6)
-        assert higher.means == pytest.approx(1 - lower.means)
-    assert "values" in repr(higher)
 
 
 def test_holm_corrects_the_others(errors):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headcount._kernels.distances import count_near
+from headcount_studies.comparison.training_pool import count_near
 
 
 @pytest.mark.parametrize("k", [1, 3, 8])

@@ -125,7 +125,7 @@ def test_verdicts_in_evaluate_and_searches():
         (lambda: hc.Verdicts(["a", None]), "^labels misses 1 of 2 labels"),
         (lambda: hc.Verdicts(["a", "b"], classes=["a", "c"]), "not among the classes: 'b'"),
         (lambda: hc.Scored([0.2, 0.4], classes=["a"]), "^classes has 1 entries"),
-        (lambda: hc.Scored([0.2, 0.4], predictions=["a"]), "^predictions has 1 labels"),
+        (lambda: hc.Scored([0.2, 0.4], predictions=["a"]), "^predictions has 1 values"),
     ],
 )
 def test_bad_input_is_named(make, message):

@@ -38,14 +38,14 @@ from headcount.tables.columns import find_date_form, read_dates
 )
 def test_dates_as_people_write_them(texts, second):
     values = pl.Series("when", texts)
-    form = find_date_form(values, wanted=True)
+    form = find_date_form(values, expected=True)
     assert form is not None
     assert read_dates(values, form.form).to_list()[1] == second
 
 
 @pytest.mark.parametrize("texts", [["123456", "654321"], ["Big 24", "Old 31"], ["Q1", "Q2"]])
 def test_other_texts_are_no_dates(texts):
-    assert find_date_form(pl.Series("when", texts), wanted=True) is None
+    assert find_date_form(pl.Series("when", texts), expected=True) is None
 
 
 def test_columns_of_numbers_are_not_tried_as_dates(monkeypatch):
@@ -53,7 +53,7 @@ def test_columns_of_numbers_are_not_tried_as_dates(monkeypatch):
     monkeypatch.setattr("headcount.tables.columns.read_dates", None)
     numbers = np.random.default_rng(0).normal(size=100)
     for texts in (numbers, numbers.round(4), numbers.round(2) * 100, np.arange(9000, 9100)):
-        assert find_date_form(pl.Series("when", texts).cast(pl.String), wanted=True) is None
+        assert find_date_form(pl.Series("when", texts).cast(pl.String), expected=True) is None
 
 
 def people(n, share, seed, old=0):

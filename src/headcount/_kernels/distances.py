@@ -165,28 +165,3 @@ def add_sparse_distances(
                     )
         for j in range(out.shape[1]):
             out[i, j] += _sum_of_roots(squares, weights, 0, edges[j], edges[j + 1])
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def count_near(near, member, k, start, stop, out):
-    """Classes of the k nearest members, for items `start:stop`.
-
-    `near` lists items of the pool for each item, the nearest first. `member` holds the class
-    plus one of each item of the pool that is a member, and zero for others. `out` has one
-    row per item and one column per class. A row that starts with -1 marks a list that was
-    too short.
-    """
-    n_classes = out.shape[1]
-    for i in range(start, stop):
-        for c in range(n_classes):
-            out[i, c] = 0
-        n_near = 0
-        for j in range(near.shape[1]):
-            code = member[near[i, j]]
-            if code > 0:
-                out[i, code - 1] += 1
-                n_near += 1
-                if n_near == k:
-                    break
-        if n_near < k:
-            out[i, 0] = -1

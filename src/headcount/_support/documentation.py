@@ -24,33 +24,6 @@ def documented(*sources: Any) -> Callable[[_Subject], _Subject]:
     that has one, with the default that it has here. Parameters are in the order of the
     signature; ``**options`` stand for the keywords of the sources, unless described.
     Attributes, and results of the same type, are copied if there are none.
-
-    >>> def scale(x, factor=2):
-    ...     '''Scale a number.
-    ...
-    ...     Parameters
-    ...     ----------
-    ...     x : float
-    ...         The number.
-    ...     factor : float, default=2
-    ...         What to multiply it by.
-    ...     '''
-    >>> @documented(scale)
-    ... def stretch(x, factor=3, *, limit=9):
-    ...     '''Scale a number, up to a limit.
-    ...
-    ...     Parameters
-    ...     ----------
-    ...     limit : float, default=9
-    ...         The limit.
-    ...     '''
-    >>> print(stretch.__doc__.partition("----------\n")[2])
-    x : float
-        The number.
-    factor : float, default=3
-        What to multiply it by.
-    limit : float, default=9
-        The limit.
     """
 
     def complete(subject: _Subject) -> _Subject:
@@ -74,8 +47,19 @@ def documented(*sources: Any) -> Callable[[_Subject], _Subject]:
 def parametrised(cls: _Class) -> _Class:
     """Make an estimator of a class: fields are parameters, which it or its bases describe."""
     with_fields: Any = dataclass(eq=False, repr=False, kw_only=True)(cls)
-    completed: _Class = documented(*cls.__mro__[1:-1])(with_fields)
-    return completed
+    return documented(*cls.__mro__[1:-1])(with_fields)
+
+
+def with_example(cls: _Class, template: str) -> _Class:
+    """Add an example to the docstring of an estimator that has none, with its name."""
+    if "\nExamples\n" not in (cls.__doc__ or ""):
+        seed = "random_state=0" if "random_state" in signature(cls).parameters else ""
+        home = cls.__module__
+        home = "headcount" if home.startswith("headcount.") else home
+        more = seed and f", {seed}"
+        text = template.format(home=home, name=cls.__name__, seed=seed, more=more)
+        cls.__doc__ = f"{cls.__doc__}\n\nExamples\n--------\n{text}"
+    return cls
 
 
 def _divided(subject: Any) -> tuple[str, dict[str, str]]:

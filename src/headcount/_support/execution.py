@@ -58,8 +58,7 @@ def uniforms(base: int, numbers: Ints, n: int) -> Floats:
 def _words(
     seeds: np.uint64 | NDArray[np.uint64], numbers: NDArray[np.uint64]
 ) -> NDArray[np.uint64]:
-    words: NDArray[np.uint64] = mix(seeds + (numbers + np.uint64(1)) * GOLDEN)
-    return words
+    return mix(seeds + (numbers + np.uint64(1)) * GOLDEN)
 
 
 Result = TypeVar("Result")
@@ -181,12 +180,7 @@ _PACKAGES = ("headcount", "numpy", "scipy", "scikit-learn", "numba", "polars")
 
 
 def versions(*modules: str) -> dict[str, str]:
-    """Versions of Python and of the packages, by name.
-
-    >>> from headcount._support.execution import versions
-    >>> sorted(versions())
-    ['headcount', 'numba', 'numpy', 'polars', 'python', 'scikit-learn', 'scipy']
-    """
+    """Versions of Python and of the packages, by name."""
     by_name = {name: _version(name) for name in _PACKAGES} | {"python": python_version()}
     packages = packages_distributions() if modules else {}
     for module in modules:

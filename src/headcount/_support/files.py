@@ -31,22 +31,14 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """Advice on a mistyped name; empty if nothing is similar.
-
-    >>> did_you_mean("churn", ["Churn", "age"])
-    "did you mean 'Churn'? "
-    """
+    """Advice on a mistyped name, "did you mean 'Churn'? "; empty if nothing is similar."""
     folded = {candidate.casefold(): candidate for candidate in names}
     close = get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
     return f"did you mean {folded[close[0]]!r}? " if close else ""
 
 
 def sheet_of(path: Path) -> tuple[Path, str | None]:
-    """Path of a file, and the sheet that is named behind a spreadsheet: ``a.xlsx#2024``.
-
-    >>> sheet_of(Path("a.xlsx#May 2024"))[1], sheet_of(Path("a.csv"))[1]
-    ('May 2024', None)
-    """
+    """Path of a file, and the sheet that is named behind a spreadsheet: ``a.xlsx#2024``."""
     named = _SHEET.match(str(path))
     if named is None or path.exists():
         return path, None
@@ -198,10 +190,7 @@ def clear_parts(folder: Path) -> None:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """Folder to fill, which becomes a new one only when it is complete.
-
-    Those that killed processes have left beside it are removed: their locks are free.
-    """
+    """Folder that becomes a new one when it is complete; what killed processes left goes."""
     partial = path.with_name(f".{token_hex(8)}.part")
     with _clear_folder_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -232,10 +221,7 @@ def _clear_folder_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(path: Path, wait: float = 0) -> Iterator[None]:
-    """Hold a lock file; refuse if another process does for longer than some seconds.
-
-    It ends with its holder.
-    """
+    """Hold a lock file; refuse if another process holds it for longer than some seconds."""
     lock = FileLock(path, timeout=wait)
     try:
         lock.acquire()

@@ -6,7 +6,7 @@ Each function raises `HeadcountError` for a bad value. Most return the value, co
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from math import inf
 from typing import Any
 
@@ -76,6 +76,14 @@ def check_counts(name: str, values: Any, least: int = 1) -> tuple[int, ...]:
     if not counts:
         raise HeadcountError(f"{name} is empty; it must have at least one whole number.")
     return counts
+
+
+def check_one_each(name: str, values: Sized, n: int, of: str = "item") -> None:
+    """As many values as there are items, or other things."""
+    if len(values) != n:
+        raise HeadcountError(
+            f"{name} has {len(values):,} values, but there are {n:,} {of}s: pass one per {of}."
+        )
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:

@@ -165,14 +165,7 @@ def text_table(
 
 
 def html_result(title: str, tables: Sequence[Table], notes: Sequence[str]) -> Markup:
-    """Title, tables and notes of a result, for notebooks.
-
-    >>> print(html_result("Shares & more", [], ["Few items."]))
-    <p>Shares &amp; more</p>
-    <ul>
-    <li>Few items.</li>
-    </ul>
-    """
+    """Title, tables and notes of a result, for notebooks."""
     items = [Markup("<li>{}</li>").format(note) for note in notes]
     return Markup("\n").join(
         [
@@ -216,40 +209,24 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
 
 
 def escaped(text: str) -> str:
-    r"""Text with control characters as JSON writes them; line feeds and tabs stay.
-
-    >>> print(escaped("a\x1b[2Jb"))
-    a\u001b[2Jb
-    """
+    """Text with control characters as JSON writes them; line feeds and tabs stay."""
     return _CONTROLS.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
 
 
 def first_of(names: Iterable[Any], most: int) -> str:
-    """The first names, and how many more there are.
-
-    >>> first_of(["a", "b", "c", "d"], 2)
-    'a, b and 2 more'
-    """
+    """The first names, and how many more there are: "a, b and 2 more"."""
     texts = list(map(str, names))
     more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
     return ", ".join(texts[:most]) + more
 
 
 def percent(share: float) -> str:
-    """Share as a percentage.
-
-    >>> percent(0.1234)
-    '12.3%'
-    """
+    """Share as a percentage: "12.3%"."""
     return f"{share:.1%}"
 
 
 def chance(p_value: float | None) -> str:
-    """p-value as text.
-
-    >>> chance(0.034), chance(1e-9), chance(None)
-    ('p = 0.034', 'p < 0.0001', 'not tested')
-    """
+    """p-value as text: "p = 0.034", "p < 0.0001" or "not tested"."""
     if p_value is None:
         return "not tested"
     return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"

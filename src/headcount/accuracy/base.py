@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,9 +13,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._support.arrays import Array, Floats, Ints
-from headcount._support.documentation import documented
+from headcount._support.documentation import documented, parametrised, with_example
 from headcount.accuracy.estimates import (
     AccuracyEstimate,
+    AccuracyOptions,
     Observed,
     accuracy_estimates,
     accuracy_from_labels,
@@ -382,22 +383,15 @@ Scored or Verdicts
         check_is_fitted(self, "fitted_")
         checked, pool = self.fitted_.checked(metric), self.fitted_.source.items(X)
         samples = pool_samples(samples, pool)
+        options = AccuracyOptions(estimand, prior, replicates, level, random_state)
         if labelled is None and design is not None:
             raise HeadcountError("design is for labels of some items: pass it with labelled.")
 
         def estimate(
             fitted: FittedPredictor, items: ModelOutputs, chosen: Samples
         ) -> list[AccuracyEstimate]:
-            return accuracy_estimates(
-                fitted,
-                checked,
-                Observed.of_samples(fitted, items, chosen, checked),
-                estimand=estimand,
-                prior=prior,
-                replicates=replicates,
-                level=level,
-                random_state=random_state,
-            )
+            observed = Observed.of_samples(fitted, items, chosen, checked)
+            return accuracy_estimates(fitted, checked, observed, options)
 
         answers = estimate(self.fitted_, pool, samples)
         if labelled is not None:
@@ -443,17 +437,28 @@ Scored or Verdicts
         """
         check_is_fitted(self, "fitted_")
         checked = self.fitted_.checked(metric)
-        estimates = accuracy_estimates(
-            self.fitted_,
-            checked,
-            Observed.of_groups(self.fitted_, statistics, checked),
-            estimand=estimand,
-            prior=prior,
-            replicates=replicates,
-            level=level,
-            random_state=random_state,
-        )
+        options = AccuracyOptions(estimand, prior, replicates, level, random_state)
+        observed = Observed.of_groups(self.fitted_, statistics, checked)
+        estimates = accuracy_estimates(self.fitted_, checked, observed, options)
         return Estimates(dict(zip(statistics.groups, estimates, strict=True)))
+
+
+_Class = TypeVar("_Class", bound=type[Predictor])
+_EXAMPLE = """\
+>>> from sklearn.datasets import make_classification
+>>> from sklearn.linear_model import LogisticRegression
+>>> from {home}.accuracy import {name}
+>>> X, y = make_classification(1200, flip_y=0.15, random_state=0)
+>>> model = LogisticRegression().fit(X[:400], y[:400])
+>>> predictor = {name}(model{more}).fit(X[400:800], y[400:800])
+>>> round(predictor.predict(X[800:]), 1)
+0.8"""
+
+
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
+def predictor_class(cls: _Class) -> _Class:
+    """Make a predictor of a class: see `parametrised`; its docstring gets an example too."""
+    return with_example(parametrised(cls), _EXAMPLE)
 
 
 def predictors() -> dict[str, type[Predictor]]:

@@ -69,7 +69,6 @@ class CBPE(Predictor):
     info: ClassVar = MethodInfo(
         title="expected table of calibrated posteriors",
         family="posteriors",
-        input="posteriors",
         gives="table",
         shift="covariate",
         reference="Kivimaki et al., Machine Learning 114 (2025)",

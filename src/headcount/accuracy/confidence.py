@@ -8,9 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from headcount._support.arrays import Bools, Floats, Ints, divided_by_sums
-from headcount._support.documentation import parametrised
 from headcount._support.parameters import check_choice, check_count
-from headcount.accuracy.base import Predictor
+from headcount.accuracy.base import Predictor, predictor_class
 from headcount.accuracy.cbpe import ExpectedTables
 from headcount.accuracy.fitted import AccuracyModel, ConfusionModel, MetricModel
 from headcount.accuracy.metrics import ModelOutputs, Reference, ReferenceRanking, TableMetric
@@ -23,20 +22,9 @@ _MOST_ROUNDS = 200
 _TOLERANCE = 1e-9
 
 
-@parametrised
+@predictor_class
 class Naive(Predictor):
-    """Accuracy on the reference, for every sample: correct if nothing has changed.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from headcount import accuracy
-    >>> X, y = make_classification(600, random_state=0)
-    >>> model = LogisticRegression().fit(X[:200], y[:200])
-    >>> round(accuracy.Naive(model).fit(X[200:400], y[200:400]).predict(X[400:]), 2)
-    0.91
-    """
+    """Accuracy on the reference, for every sample: correct if nothing has changed."""
 
     info: ClassVar = MethodInfo(
         title="accuracy on the reference",
@@ -64,7 +52,7 @@ class _Constant(ConfusionModel):
         return np.tile(self.table, (len(sizes), 1, 1))
 
 
-@parametrised
+@predictor_class
 class ATC(Predictor):
     """Average thresholded confidence: the share of items with a high confidence.
 
@@ -77,20 +65,11 @@ class ATC(Predictor):
     ----------
     score : {"maxconf", "entropy"}, default="maxconf"
         Measure of confidence: the highest posterior, or the negative entropy of all.
-
-    Examples
-    --------
-    >>> import headcount as hc
-    >>> scored, y = hc.Scored([0.1, 0.2, 0.6, 0.3, 0.8, 0.9]), [0, 0, 0, 0, 1, 1]
-    >>> atc = hc.accuracy.ATC().fit(scored, y)
-    >>> round(atc.predict(hc.Scored([0.2, 0.45, 0.9, 0.95])), 2)
-    0.75
     """
 
     info: ClassVar = MethodInfo(
         title="share of items above a confidence",
         family="confidence",
-        input="posteriors",
         gives="table",
         shift="covariate",
         reference="Garg et al., ICLR 2022",
@@ -147,7 +126,7 @@ def _confidence(outputs: ModelOutputs, score: str) -> Floats:
     return outputs.confidence if score == "maxconf" else outputs.negative_entropy
 
 
-@parametrised
+@predictor_class
 class Mandoline(Predictor):
     """Accuracy on the reference, with weights that give its slices the shares of the sample.
 
@@ -160,20 +139,11 @@ class Mandoline(Predictor):
     ----------
     bins : int, default=5
         Number of bins of the entropy, with equally many items of the reference each.
-
-    Examples
-    --------
-    >>> import headcount as hc
-    >>> scored, y = hc.Scored([0.1, 0.2, 0.6, 0.3, 0.8, 0.9]), [0, 0, 0, 0, 1, 1]
-    >>> mandoline = hc.accuracy.Mandoline(bins=2).fit(scored, y)
-    >>> round(mandoline.predict(hc.Scored([0.2, 0.1, 0.6, 0.9])), 2)
-    0.88
     """
 
     info: ClassVar = MethodInfo(
         title="reference reweighted by slices",
         family="confidence",
-        input="posteriors",
         gives="accuracy",
         shift="covariate",
         reference="Chen et al., ICML 2021",
@@ -197,20 +167,10 @@ class Mandoline(Predictor):
 class _Slices(AccuracyModel):
     """Shares and accuracy of the reference by predicted class and bin of the entropy."""
 
+    name: ClassVar[str] = "Mandoline"
     edges: Floats
     mass: Floats
     rate: Floats
-
-    def table_obstacle(self) -> str:
-        return "its weights are for the accuracy alone; use LEAP, QuAcc or CBPE."
-
-    def metric_obstacle(self, metric: TableMetric) -> str:
-        if metric.name in ("accuracy", "error"):
-            return ""
-        return (
-            "Mandoline gives the accuracy alone, as its weights do not depend on the true "
-            "classes: use LEAP, QuAcc or CBPE."
-        )
 
     def solve(self, pool: ModelOutputs, samples: Samples) -> Floats:
         K, n_bins = self.mass.shape
@@ -222,11 +182,7 @@ class _Slices(AccuracyModel):
 
 
 def _raked(mass: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Mass times a factor for each row and for each column, with the given margins.
-
-    These are the weights of a log-linear model of the slices. Slices of the sample that the
-    reference has no items of are left out. Margins that no weights have are met in turn.
-    """
+    """Weights of a log-linear model of the slices: factors of the mass, for given margins."""
     rows = _possible(rows, mass.sum(axis=1))
     columns = _possible(columns, mass.sum(axis=0))
     tables = np.tile(mass, (len(rows), 1, 1))

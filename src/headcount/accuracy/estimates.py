@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -161,6 +161,10 @@ class AccuracyEstimate:
     def quantity(self) -> str:
         """What is estimated: the metric."""
         return self.metric
+
+    def facts(self) -> dict[str, Any]:
+        """Values of the fields that all estimates have."""
+        return {part.name: getattr(self, part.name) for part in fields(AccuracyEstimate)}
 
     def in_words(self, level: float | None = None) -> dict[str, str]:
         """The metric and its interval as text."""
@@ -429,18 +433,9 @@ def _from_cells(under_shift: AccuracyEstimate, cells: LabelledTable) -> Labelled
     normal = np.random.default_rng(0).standard_normal(_N_DRAWS)
     draws = np.clip(value + normal * np.sqrt(spread[0, 0]), measure.low, measure.high)
     total = spread + np.var(under_shift.draws)
+    facts = {"value": value, "draws": draws, "table": cells.table, "reduction_error": None}
     return LabelledAccuracy(
-        under_shift.method,
-        measure,
-        value,
-        under_shift.raw,
-        under_shift.n_items,
-        under_shift.estimand,
-        under_shift.level,
-        draws,
-        under_shift.classes,
-        cells.table,
-        under_shift.fit_test,
+        **under_shift.facts() | facts | {"warnings": ()},
         n_labels=len(cells.codes),
         cells=cells,
         under_shift=under_shift,
@@ -491,12 +486,7 @@ _SHIFT_WARNINGS = {
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """Answers of a predictor to samples, from their items or from statistics of groups.
-
-    ``answers`` are those of the cross-fitted model, ``raw`` and ``statistics`` those of the
-    model of `predict`. ``effective`` is the number of items that answers rest on: all of
-    ``sizes``, or those that a reduction has left.
-    """
+    """Answers of a cross-fitted model to samples, besides those of the model of `predict`."""
 
     answers: Floats
     raw: Floats
@@ -558,18 +548,21 @@ class Observed:
         )
 
 
+class AccuracyOptions(NamedTuple):
+    """Options of `estimate`, as a caller passes them."""
+
+    estimand: Any
+    prior: Any
+    replicates: Any
+    level: Any
+    random_state: Any
+
+
 def accuracy_estimates(
-    fitted: FittedPredictor,
-    metric: TableMetric,
-    observed: Observed,
-    *,
-    estimand: Any,
-    prior: Any,
-    replicates: Any,
-    level: Any,
-    random_state: Any,
+    fitted: FittedPredictor, metric: TableMetric, observed: Observed, options: AccuracyOptions
 ) -> list[AccuracyEstimate]:
-    """Estimate a metric on each sample, given the answers; keywords are those of `estimate`."""
+    """Estimate a metric on each sample, given the answers."""
+    estimand, prior, replicates, level, random_state = options
     check_choice("estimand", estimand, ("realised", "expected"))
     level = check_fraction("level", level)
     replicates = check_count("replicates", replicates, 100)
@@ -615,12 +608,7 @@ def accuracy_estimates(
 
 @dataclass(frozen=True, eq=False)
 class _MetricConditioning:
-    """Distribution of a metric on samples given the answers of a method.
-
-    Samples are simulated from ``rows`` of the reference, and solved by ``model``. The truth is
-    the metric on their items, or on their population. An answer is ``exact`` if it would be the
-    truth for large samples and a large reference.
-    """
+    """Distribution of a metric on samples given the answers of a method to simulated ones."""
 
     model: MetricModel
     reference: Reference

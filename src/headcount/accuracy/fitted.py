@@ -36,11 +36,7 @@ from headcount.samples.samples import Samples
 
 
 class MetricModel:
-    """Fitted method: statistics of samples, and metrics computed from them.
-
-    Subclasses define ``reduction`` and ``solve_reduced``, or ``solve`` if a sample cannot be
-    reduced to means.
-    """
+    """Fitted method, with ``reduction`` and ``solve_reduced``, or ``solve`` without means."""
 
     # Largest number of simulated samples.
     most_simulations: ClassVar[int] = 1_000_000
@@ -96,9 +92,21 @@ class ConfusionModel(MetricModel):
 class AccuracyModel(MetricModel):
     """Fitted method whose statistic is the accuracy, and that gives no other metric."""
 
+    name: ClassVar[str]
+
     def values(self, statistics: Floats, metric: TableMetric) -> Floats:
         """Accuracy or error."""
         return 1 - statistics if metric.name == "error" else statistics
+
+    def table_obstacle(self) -> str:
+        """The single metric."""
+        return "it gives the accuracy alone; use LEAP, QuAcc or CBPE."
+
+    def metric_obstacle(self, metric: TableMetric) -> str:
+        """The single metric, for another one."""
+        if metric.name in ("accuracy", "error"):
+            return ""
+        return f"{self.name} gives the accuracy alone: use LEAP, QuAcc or CBPE."
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +132,7 @@ class FittedPredictor(Fitted, NeedsStatistics):
         ranked = isinstance(metric, str) and metric in RANKINGS
         if ranked and self.training.items.scores is None:
             return "it ranks items by posteriors, and there are decisions alone."
-        obstacle: str = self.model.metric_obstacle(as_metric(metric, self.training))
-        return obstacle
+        return self.model.metric_obstacle(as_metric(metric, self.training))
 
     def checked(self, metric: Metric) -> TableMetric:
         """Metric that the method gives."""
@@ -184,8 +191,7 @@ class _AmongPresent:
     present: Ints
 
     def embed(self, items: ModelOutputs) -> Embedding:
-        embedding: Embedding = self.inner.embed(among(items.posteriors, self.present))
-        return embedding
+        return self.inner.embed(among(items.posteriors, self.present))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ readings is learnt as for shares (headcount/estimates/history.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +20,7 @@ from headcount._support.arrays import Floats, Ints
 from headcount.accuracy.estimates import ASSUMES, AccuracyEstimate, HistoryAccuracy
 from headcount.accuracy.fitted import FittedPredictor
 from headcount.accuracy.metrics import ModelOutputs, Reference, ReferenceRanking, TableMetric
-from headcount.estimates.assumption import BROKEN_LEVEL, UNLIKE
+from headcount.estimates.assumption import BROKEN_LEVEL, UNLIKE, p_value_of
 from headcount.estimates.backtest import LabelledGroups, which_held
 from headcount.estimates.history import (
     LAST,
@@ -102,10 +102,7 @@ class AccuracyHistory:
         samples = Samples.from_arrays(
             [np.flatnonzero(members == group) for group in groups], n_pool=len(members)
         )
-        values: list[float] = scale.down(
-            scale.metric.on_samples(self.reference, samples)
-        ).tolist()
-        return values
+        return scale.on_samples(self.reference, samples).tolist()
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,13 +122,17 @@ class _Scale:
         low, high = self.metric.low, self.metric.high
         return np.asarray(low + (high - low) * values)
 
+    def on_samples(self, labelled: Reference, samples: Samples) -> Floats:
+        """Values of samples of labelled items on the scale from 0 to 1."""
+        return self.down(self.metric.on_samples(labelled, samples))
+
     @cached_property
     def variance(self) -> float:
         """Variance of the metric, times the number of items."""
         n = len(self.reference)
         rows = np.random.default_rng(0).integers(n, size=_RESAMPLES * n)
         samples = Samples(rows, np.arange(0, len(rows) + 1, n), n_pool=n)
-        return float(n * self.down(self.metric.on_samples(self.reference, samples)).var())
+        return float(n * self.on_samples(self.reference, samples).var())
 
     def read(
         self,
@@ -143,15 +144,15 @@ class _Scale:
         steps: Floats,
     ) -> Readings:
         """Readings of samples, given a method that was fitted on labelled items."""
-        S, whole = len(samples), Samples.whole(len(labelled))
-        past = float(self.down(self.metric.on_samples(labelled, whole))[0])
+        S, all_items = len(samples), Samples.whole(len(labelled))
+        past = float(self.on_samples(labelled, all_items)[0])
         by_name = {PAST: np.full(S, past)}
         if last is not None:
             by_name[LAST] = np.full(S, last)
         if pool.scores is not None and not isinstance(self.metric, ReferenceRanking):
             before, now = (
                 _log_odds(self.down(self.metric(_expected_tables(outputs, chosen))))
-                for outputs, chosen in ((labelled.items, whole), (pool, samples))
+                for outputs, chosen in ((labelled.items, all_items), (pool, samples))
             )
             by_name[POSTERIORS] = expit(_log_odds(np.array(past)) + now - before)
         by_name[PRIOR_SHIFT] = self.down(np.array([answer.value for answer in answers]))
@@ -166,11 +167,7 @@ class _Scale:
 
 @dataclass(frozen=True, eq=False)
 class LearntAccuracy:
-    """What labelled groups say about a metric in new ones.
-
-    `last` is the metric in the last group of a sequence, `names` are those of all groups, and
-    `readings` and `truth` those of the groups that were estimated.
-    """
+    """What labelled groups say about a metric in new ones."""
 
     scale: _Scale
     drift: Drift
@@ -196,10 +193,7 @@ class LearntAccuracy:
         readings = self.scale.read(fitted.training, self.last, answers, pool, samples, steps)
         sentence = self._sentence(fitted.method)
         return [
-            replace(
-                _revised(self.scale, self.drift, answer, readings, place, names[place]),
-                history=sentence,
-            )
+            _revised(self.scale, self.drift, answer, readings, place, names[place], sentence)
             for place, answer in enumerate(answers)
         ]
 
@@ -227,11 +221,7 @@ def usual_accuracy(
     pool: ModelOutputs,
     samples: Samples,
 ) -> list[HistoryAccuracy]:
-    """Estimates of samples with the drift that is usual, where no groups are labelled.
-
-    Where nothing speaks against the assumption, values follow the method, and intervals do not.
-    If the scores hardly tell the classes apart, they lean on the confidence of the classifier.
-    """
+    """Estimates of samples with the drift that is usual, where no groups are labelled."""
     scale = _Scale(metric, fitted.training)
     steps = np.ones(len(answers))
     readings = scale.read(fitted.training, None, answers, pool, samples, steps)
@@ -245,7 +235,8 @@ def usual_accuracy(
     estimates = []
     for place, answer in enumerate(answers):
         estimate = _revised(scale, drift, answer, readings, place, None)
-        if not _is_unlike(answer):
+        p_value = p_value_of(answer)
+        if p_value is None or p_value >= BROKEN_LEVEL:
             if chance < 1:
                 followed = _revised(scale, leaning, answer, readings, place, None)
                 estimate = replace(estimate, value=followed.value, weights=followed.weights)
@@ -262,11 +253,11 @@ def _revised(
     readings: Readings,
     place: int,
     group: Hashable,
+    history: str = "",
 ) -> HistoryAccuracy:
     """Estimate of a sample from all readings."""
     mixture, wider = drift.mixtures(readings, place, group, test=answer.fit_test)
-    draws = _both(scale.down(answer.draws))
-    facts = {part.name: getattr(answer, part.name) for part in fields(AccuracyEstimate)}
+    draws, facts = _both(scale.down(answer.draws)), answer.facts()
     facts["value"] = float(scale.up(mixture.median(draws, answer.n_items)[1]))
     facts["draws"] = scale.up(wider.posterior(draws, answer.n_items).draws[:, 1])
     if drift.groups:
@@ -281,12 +272,8 @@ def _revised(
         readings=dict(zip(readings.names, values.tolist(), strict=True)),
         weights=dict(zip(readings.names, mixture.chances.readings.tolist(), strict=True)),
         n_groups=len(drift.groups),
+        history=history,
     )
-
-
-def _is_unlike(answer: AccuracyEstimate) -> bool:
-    """True if items do not look like a mixture of the classes of the reference."""
-    return answer.fit_test is not None and answer.fit_test.p_value < BROKEN_LEVEL
 
 
 def _both(values: Floats) -> Floats:

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from headcount._support.arrays import Floats, Ints
 from headcount._support.documentation import parametrised
-from headcount.accuracy.base import Predictor
+from headcount.accuracy.base import Predictor, predictor_class
 from headcount.accuracy.fitted import ConfusionModel
 from headcount.accuracy.metrics import ModelOutputs, Reference, among
 from headcount.errors import HeadcountError
@@ -162,8 +162,7 @@ class _OfOutputs:
     takes: str
 
     def embed(self, items: ModelOutputs) -> Embedding:
-        embedding: Embedding = self.inner.embed(self._items(items))
-        return embedding
+        return self.inner.embed(self._items(items))
 
     def ratios(self, items: Any) -> Floats:
         scores = self._items(items)
@@ -232,13 +231,7 @@ _REFERENCE = "Volpi, Moreo & Sebastiani, Discovery Science (2024)"
 
 
 def by_rows(shares: Floats, rates: Floats) -> Floats:
-    """Rates times shares: x_ij = q_i R_ij.
-
-    >>> import numpy as np
-    >>> by_rows(np.array([[0.5, 0.5]]), np.array([[0.8, 0.2], [0.4, 0.6]]))
-    array([[[0.4, 0.1],
-            [0.2, 0.3]]])
-    """
+    """Rates times shares: x_ij = q_i R_ij."""
     return shares[:, :, None] * rates
 
 
@@ -323,11 +316,7 @@ def _least_squares(profiles: Floats, sums: Floats) -> Floats:
 
 
 def _nearest(H: Floats, c: Floats) -> Floats | None:
-    """Minimise x'Hx/2 - c'x on the simplex; None if the sets of free cells repeat.
-
-    Each round frees all cells with a descent direction and binds all negative ones: a few
-    rounds, where one cell at a time would need hundreds.
-    """
+    """Minimise x'Hx/2 - c'x on the simplex, many cells a round; None if free cells repeat."""
     free = np.ones(len(c), bool)
     ones = np.ones(len(c))
     tolerance = 1e-13 * max(1.0, float(np.abs(c).max()))
@@ -436,7 +425,6 @@ class LEAP(_Equations):
         family="equations",
         input="any",
         gives="table",
-        shift="prior",
         reference=_REFERENCE,
     )
 
@@ -444,21 +432,12 @@ class LEAP(_Equations):
         return Exact(rates)
 
 
-@parametrised
+@predictor_class
 class OLEAP(_Equations):
     """All linear equations for the table, solved by least squares.
 
     The equations are those of `LEAP` for every class: more than the table has cells. The
     order of the classes does not matter.
-
-    Examples
-    --------
-    >>> import headcount as hc
-    >>> scored, y = hc.Scored([0.1, 0.2, 0.6, 0.3, 0.8, 0.9]), [0, 0, 0, 1, 1, 1]
-    >>> oleap = hc.accuracy.OLEAP(quantifier=hc.ACC()).fit(scored, y)
-    >>> oleap.predict_table(hc.Scored([0.1, 0.2, 0.9])).round(2)
-    array([[0.67, 0.33],
-           [0.  , 0.  ]])
     """
 
     info: ClassVar = MethodInfo(
@@ -466,7 +445,6 @@ class OLEAP(_Equations):
         family="equations",
         input="any",
         gives="table",
-        shift="prior",
         reference=_REFERENCE,
     )
 
@@ -474,26 +452,15 @@ class OLEAP(_Equations):
         return LeastSquaresTables(rates, every=True)
 
 
-@parametrised
+@predictor_class
 class SLEAP(_Equations):
-    """Rates of the reference times shares of the sample.
-
-    Examples
-    --------
-    >>> import headcount as hc
-    >>> decisions, y = hc.Verdicts([0, 0, 1, 0, 1, 1]), [0, 0, 0, 1, 1, 1]
-    >>> sleap = hc.accuracy.SLEAP(quantifier=hc.ACC()).fit(decisions, y)
-    >>> sleap.predict_table(hc.Verdicts([0, 1, 1])).round(2)
-    array([[0.  , 0.  ],
-           [0.33, 0.67]])
-    """
+    """Rates of the reference times shares of the sample."""
 
     info: ClassVar = MethodInfo(
         title="rates times shares",
         family="equations",
         input="any",
         gives="table",
-        shift="prior",
         reference=_REFERENCE,
     )
 

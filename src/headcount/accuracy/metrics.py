@@ -61,10 +61,6 @@ def f1(tables: ArrayLike) -> Floats:
     """F1 of the second of two classes; with more classes, the mean over the classes.
 
     F1 is 1 for a class without items that is never predicted.
-
-    >>> from headcount.accuracy.metrics import f1
-    >>> f1([[0.5, 0.1], [0.2, 0.2]]).round(3)
-    np.float64(0.571)
     """
     return _of_the_positive(_f1_by_class(_tables(tables)))
 
@@ -298,11 +294,6 @@ class RankingMetric:
     is the mean over the classes, each compared with all others and ranked by its own
     posterior. Classes that have no items, or all of them, are left out; ``undefined`` is the
     value of a sample without items of one of the two kinds.
-
-    >>> import numpy as np
-    >>> scores = np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.2, 0.8]])
-    >>> RANKINGS["auroc"].realised(scores, [0, 0, 1, 1])
-    array([0.75])
     """
 
     name: str
@@ -388,11 +379,7 @@ class ReferenceRanking(TableMetric):
     def on_populations(
         self, reference: Reference, rows: Ints, samples: Samples, rng: np.random.Generator
     ) -> Floats:
-        """Metric on random populations that samples of these rows may be from.
-
-        Shares of the classes have Dirichlet distributions given the sample, and so have the
-        weights of the items within each class, given the sample and the reference.
-        """
+        """Metric on populations with Dirichlet shares, and weights of items, given samples."""
         K, n = reference.n_classes, len(rows)
         codes, scores = reference.codes[rows], reference.items.posteriors[rows]
         one_hot, counted = np.eye(K)[codes], np.zeros(len(reference), np.int64)
@@ -651,8 +638,7 @@ class OutputSource(ItemSource):
         """Outputs for a pool."""
         if not isinstance(X, Scored | Verdicts):
             self.check_scorer()
-            outputs: ModelOutputs = self.scorer.outputs(X)
-            return outputs
+            return self.scorer.outputs(X)
         self.check_classified(X)
         return ModelOutputs.of(X, self.classes)
 

@@ -313,9 +313,7 @@ class QuAcc(Predictor):
     info: ClassVar = MethodInfo(
         title="cells of the table as classes",
         family="cells",
-        input="posteriors",
         gives="table",
-        shift="prior",
         reference="Volpi, Moreo & Sebastiani, Intelligenza Artificiale (2025)",
     )
     _mixes_classes: ClassVar[bool] = True
@@ -346,11 +344,7 @@ def merged_errors_obstacle(metric: TableMetric, K: int) -> str:
 
 
 def suited_quantifier(quantifier: Any, Z: Any) -> Quantifier:
-    """Quantifier, by default `SLD`, with a classifier that suits the inputs Z.
-
-    Some cells have few items. Balanced classes help to recognise them, but distort the
-    posteriors for quantifiers that rely on calibrated ones.
-    """
+    """Quantifier, by default `SLD`, with a classifier that suits inputs Z and rare cells."""
     quantifier = check_quantifier(quantifier, SLD(calibration="bcts", random_state=0))
     parameters = quantifier.get_params(deep=False)
     if parameters.get("classifier", quantifier) is not None:
@@ -359,5 +353,4 @@ def suited_quantifier(quantifier: Any, Z: Any) -> Quantifier:
     logistic = LogisticRegression(class_weight=weight, max_iter=1000)
     if not sparse.issparse(Z):
         logistic = make_pipeline(MaxAbsScaler(), logistic)
-    suited: Quantifier = clone(quantifier).set_params(classifier=logistic)
-    return suited
+    return clone(quantifier).set_params(classifier=logistic)

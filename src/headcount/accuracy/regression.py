@@ -15,7 +15,7 @@ from headcount._support.arrays import Floats, Ints
 from headcount._support.documentation import parametrised
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import check_count
-from headcount.accuracy.base import Predictor
+from headcount.accuracy.base import Predictor, predictor_class
 from headcount.accuracy.fitted import MetricModel
 from headcount.accuracy.metrics import ModelOutputs, Reference, TableMetric, features_of
 from headcount.errors import HeadcountError
@@ -154,32 +154,19 @@ class RegressionPredictor(Predictor):
         )
 
 
-@parametrised
+@predictor_class
 class DoC(RegressionPredictor):
     """Difference of confidences: the accuracy regressed on the mean confidence.
 
     The reference is split, 60 to 40. For samples with various shares drawn from the 40%, the
     difference of the metric to that on the 60% is regressed on the difference of the mean
     highest posterior.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from headcount import accuracy
-    >>> X, y = make_classification(2000, flip_y=0.2, random_state=0)
-    >>> model = LogisticRegression().fit(X[:500], y[:500])
-    >>> doc = accuracy.DoC(model, random_state=0).fit(X[500:1500], y[500:1500])
-    >>> round(doc.predict(X[1500:]), 1)
-    0.9
     """
 
     info: ClassVar = MethodInfo(
         title="regression on the mean confidence",
         family="regression",
-        input="posteriors",
         gives="metrics",
-        shift="prior",
         reference="Guillory et al., ICCV 2021",
     )
 
@@ -212,7 +199,7 @@ class _ReverseClassification(RegressionPredictor):
         return self.learner
 
 
-@parametrised
+@predictor_class
 class RCA(_ReverseClassification):
     """Reverse classification accuracy: disagreement with a learner of pseudo-labels.
 
@@ -220,17 +207,6 @@ class RCA(_ReverseClassification):
     with the classifier on held-out labelled items measures how much the sample has changed.
     Metrics are regressed on that, with samples of various shares drawn from the reference, with
     replacement. One learner is trained for each sample.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from headcount import accuracy
-    >>> X, y = make_classification(1500, flip_y=0.2, random_state=0)
-    >>> model = LogisticRegression().fit(X[:500], y[:500])
-    >>> rca = accuracy.RCA(model, n_samples=20, size=200, random_state=0)
-    >>> round(rca.fit(X[500:1000], y[500:1000]).predict(X[1000:]), 1)
-    0.8
     """
 
     info: ClassVar = MethodInfo(
@@ -238,7 +214,6 @@ class RCA(_ReverseClassification):
         family="regression",
         input="features",
         gives="metrics",
-        shift="prior",
         reference=_RCA_REFERENCE,
     )
 
@@ -247,24 +222,13 @@ class RCA(_ReverseClassification):
         return _Disagreement(self._checked_learner(), held_out.X, held_out.labels)
 
 
-@parametrised
+@predictor_class
 class RCAStar(_ReverseClassification):
     """`RCA` with learners of pseudo-labels on both sides.
 
     A learner of the sample is compared not with the classifier but with a learner of its
     predictions: trained on one half of the held-out items and compared on the other half.
     Errors that come from training on predicted classes are then on both sides.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from headcount import accuracy
-    >>> X, y = make_classification(1500, flip_y=0.2, random_state=0)
-    >>> model = LogisticRegression().fit(X[:500], y[:500])
-    >>> rca = accuracy.RCAStar(model, n_samples=20, size=200, random_state=0)
-    >>> round(rca.fit(X[500:1000], y[500:1000]).predict(X[1000:]), 1)
-    0.8
     """
 
     info: ClassVar = MethodInfo(
@@ -272,7 +236,6 @@ class RCAStar(_ReverseClassification):
         family="regression",
         input="features",
         gives="metrics",
-        shift="prior",
         reference=_RCA_REFERENCE,
     )
 
@@ -333,7 +296,7 @@ def _drawn_samples(
     return Samples(rows[samples.indices], samples.offsets, n_pool=len(reference))
 
 
-@parametrised
+@predictor_class
 class NuclearNorm(RegressionPredictor):
     """Metrics regressed on the nuclear norm of the posteriors of a sample.
 
@@ -341,25 +304,12 @@ class NuclearNorm(RegressionPredictor):
     predicted classes are many. The reference is split, 60 to 40. For samples with various
     shares drawn from the 40%, the difference of the metric to that on the 60% is regressed on
     the norm.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from headcount import accuracy
-    >>> X, y = make_classification(2000, flip_y=0.2, random_state=0)
-    >>> model = LogisticRegression().fit(X[:500], y[:500])
-    >>> norm = accuracy.NuclearNorm(model, random_state=0).fit(X[500:1500], y[500:1500])
-    >>> round(norm.predict(X[1500:]), 1)
-    0.9
     """
 
     info: ClassVar = MethodInfo(
         title="regression on the nuclear norm of the posteriors",
         family="regression",
-        input="posteriors",
         gives="metrics",
-        shift="prior",
         reference="Deng et al., ICML 2023",
     )
 
@@ -378,7 +328,7 @@ def nuclear_norms(pool: ModelOutputs, samples: Samples) -> Floats:
     return np.asarray(np.sqrt(squares).sum(axis=1) / np.sqrt(np.minimum(samples.sizes, K)))
 
 
-@parametrised
+@predictor_class
 class DispersionScore(RegressionPredictor):
     """Metrics regressed on the distances between predicted classes.
 
@@ -393,17 +343,6 @@ class DispersionScore(RegressionPredictor):
     classifier : fitted scikit-learn classifier
         The classifier whose accuracy is predicted. Of a pipeline, the features are the input
         of its last step.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from headcount import accuracy
-    >>> X, y = make_classification(2000, flip_y=0.2, random_state=0)
-    >>> model = LogisticRegression().fit(X[:500], y[:500])
-    >>> score = accuracy.DispersionScore(model, random_state=0).fit(X[500:1500], y[500:1500])
-    >>> round(score.predict(X[1500:]), 1)
-    0.9
     """
 
     info: ClassVar = MethodInfo(
@@ -411,7 +350,6 @@ class DispersionScore(RegressionPredictor):
         family="regression",
         input="features",
         gives="metrics",
-        shift="prior",
         reference="Xie et al., NeurIPS 2023",
     )
 

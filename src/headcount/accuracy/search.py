@@ -96,9 +96,7 @@ class QuAccSearch(Predictor):
     info: ClassVar = MethodInfo(
         title="QuAcc, settings chosen on held-out items",
         family="cells",
-        input="posteriors",
         gives="table",
-        shift="prior",
         reference="Volpi, Moreo & Sebastiani, Intelligenza Artificiale (2025)",
     )
     quantifier: Any = None

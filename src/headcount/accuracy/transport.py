@@ -11,9 +11,9 @@ from scipy.special import logsumexp, softmax
 from headcount._support.arrays import Floats, Ints
 from headcount._support.documentation import parametrised
 from headcount._support.parameters import check_choice
-from headcount.accuracy.base import Predictor
+from headcount.accuracy.base import Predictor, predictor_class
 from headcount.accuracy.fitted import AccuracyModel, MetricModel
-from headcount.accuracy.metrics import ModelOutputs, Reference, TableMetric, among
+from headcount.accuracy.metrics import ModelOutputs, Reference, among
 from headcount.errors import warn
 from headcount.parts.fitted import MethodInfo
 from headcount.samples.samples import Samples
@@ -49,27 +49,18 @@ class _Transport(Predictor):
         return _Costs(present, reference.prior[present], calibrator)
 
 
-@parametrised
+@predictor_class
 class COT(_Transport):
     """Confidence optimal transport: the least cost of moving posteriors to classes.
 
     Each item is assigned to a class, so that the classes have their shares in the reference
     and the mean posterior of the assigned class is as high as possible: that is the predicted
     accuracy. Correct if the shares of the classes have not changed.
-
-    Examples
-    --------
-    >>> import headcount as hc
-    >>> scored, y = hc.Scored([0.1, 0.2, 0.6, 0.3, 0.8, 0.9]), [0, 0, 1, 0, 1, 1]
-    >>> cot = hc.accuracy.COT(calibration=None).fit(scored, y)
-    >>> round(cot.predict(hc.Scored([0.8, 0.9, 0.7, 0.9])), 2)
-    0.57
     """
 
     info: ClassVar = MethodInfo(
         title="optimal transport of posteriors to classes",
         family="transport",
-        input="posteriors",
         gives="accuracy",
         shift="covariate",
         reference=_REFERENCE,
@@ -79,26 +70,17 @@ class COT(_Transport):
         return self._costs(reference)
 
 
-@parametrised
+@predictor_class
 class COTT(_Transport):
     """Thresholded optimal transport: the share of items with a low cost of transport.
 
     Items are assigned to classes as in `COT`. The threshold of the cost is such that the share
     of the reference above it is the error on the reference.
-
-    Examples
-    --------
-    >>> import headcount as hc
-    >>> scored, y = hc.Scored([0.1, 0.2, 0.6, 0.3, 0.8, 0.9]), [0, 0, 0, 0, 1, 1]
-    >>> cott = hc.accuracy.COTT(calibration=None).fit(scored, y)
-    >>> round(cott.predict(hc.Scored([0.2, 0.45, 0.9, 0.95])), 2)
-    0.75
     """
 
     info: ClassVar = MethodInfo(
         title="share of items with a low cost of transport",
         family="transport",
-        input="posteriors",
         gives="accuracy",
         shift="covariate",
         reference=_REFERENCE,
@@ -114,22 +96,8 @@ class COTT(_Transport):
         return _CheapShare(costs, float(ends[places : places + 2].mean()))
 
 
-class _TransportModel(AccuracyModel):
-    """Fitted method that gives the accuracy alone."""
-
-    name: ClassVar[str]
-
-    def table_obstacle(self) -> str:
-        return "it gives the accuracy alone; use LEAP, QuAcc or CBPE."
-
-    def metric_obstacle(self, metric: TableMetric) -> str:
-        if metric.name in ("accuracy", "error"):
-            return ""
-        return f"{self.name} gives the accuracy alone: use LEAP, QuAcc or CBPE."
-
-
 @dataclass(frozen=True, eq=False)
-class _Costs(_TransportModel):
+class _Costs(AccuracyModel):
     """Mean cost of transport to classes with the shares of the reference."""
 
     name: ClassVar[str] = "COT"
@@ -158,7 +126,7 @@ class _Costs(_TransportModel):
 
 
 @dataclass(frozen=True, eq=False)
-class _CheapShare(_TransportModel):
+class _CheapShare(AccuracyModel):
     """Share of items whose cost of transport is at most a threshold."""
 
     name: ClassVar[str] = "COTT"

@@ -6,26 +6,8 @@ from typing import Annotated
 
 import typer
 
-from headcount.cli.options import (
-    BY,
-    DATE_COLUMN,
-    DATE_ORDER,
-    HISTORY,
-    JSON,
-    LEARNING,
-    LEVEL,
-    METHOD,
-    OUTPUT,
-    REPORT,
-    SEED,
-    SEPARATOR,
-    STRICT,
-    check_inputs,
-    check_outputs,
-    finish,
-    option,
-    plain_separator,
-)
+from headcount.cli import options as shared
+from headcount.cli.options import option
 
 _NEW = Annotated[
     list[str],
@@ -37,25 +19,31 @@ _REFERENCE = Annotated[
         "Table of labelled items the model was not trained on, with its posteriors in a "
         "column for each class, or in one for the positive class.",
         "TABLE",
-        LEARNING,
+        shared.LEARNING,
     ),
 ]
-_TARGET = Annotated[str, option("Column of the labels, in the reference.", "COLUMN", LEARNING)]
+_TARGET = Annotated[
+    str, option("Column of the labels, in the reference.", "COLUMN", shared.LEARNING)
+]
 _PREDICTION = Annotated[
     str | None,
     option(
         "Column of the predicted classes, in both tables; the likeliest by default.",
         "COLUMN",
-        LEARNING,
+        shared.LEARNING,
     ),
 ]
 _METRIC = Annotated[
     str,
-    option("accuracy, f1, precision, recall, balanced_accuracy, mcc ...", "NAME", METHOD),
+    option(
+        "accuracy, f1, precision, recall, balanced_accuracy, mcc ...", "NAME", shared.METHOD
+    ),
 ]
 _METHOD = Annotated[
     str,
-    option("LEAP and others for a new mix of classes, CBPE for new inputs.", "NAME", METHOD),
+    option(
+        "LEAP and others for a new mix of classes, CBPE for new inputs.", "NAME", shared.METHOD
+    ),
 ]
 
 
@@ -66,38 +54,25 @@ def accuracy(
     prediction: _PREDICTION = None,
     metric: _METRIC = "accuracy",
     method: _METHOD = "LEAP",
-    by: BY = None,
-    date_column: DATE_COLUMN = None,
-    date_order: DATE_ORDER = None,
-    history: HISTORY = "auto",
-    level: LEVEL = 0.95,
-    seed: SEED = 0,
-    separator: SEPARATOR = None,
-    report: REPORT = None,
-    output: OUTPUT = None,
-    json: JSON = False,
-    strict: STRICT = False,
+    by: shared.BY = None,
+    date_column: shared.DATE_COLUMN = None,
+    date_order: shared.DATE_ORDER = None,
+    history: shared.HISTORY = "auto",
+    level: shared.LEVEL = 0.95,
+    seed: shared.SEED = 0,
+    separator: shared.SEPARATOR = None,
+    report: shared.REPORT = None,
+    output: shared.OUTPUT = None,
+    json: shared.JSON = False,
+    strict: shared.STRICT = False,
 ) -> tuple[str, int]:
     """Predict a model's accuracy without labels."""
+    options = locals()
     # Before anything heavy is imported.
-    check_inputs(new, reference)
-    check_outputs(output, report, sources=(new, reference))
+    shared.check_inputs(new, reference)
+    shared.check_outputs(output, report, sources=(new, reference))
     from headcount.tables.accuracy import analyse_accuracy
 
-    analysis = analyse_accuracy(
-        new,
-        reference=reference,
-        target=target,
-        prediction=prediction,
-        metric=metric,
-        method=method,
-        by=by,
-        date_column=date_column,
-        date_order=date_order,
-        history=history,
-        level=level,
-        random_state=seed,
-        separator=plain_separator(separator),
-    )
+    analysis = analyse_accuracy(**shared.arguments(analyse_accuracy, options))
     text = "" if json else analysis.to_text()
-    return finish(analysis, text, output=output, report=report, json=json, strict=strict)
+    return shared.finish(analysis, text, output=output, report=report, json=json, strict=strict)

@@ -7,40 +7,16 @@ from typing import Annotated
 
 import typer
 
-from headcount.cli.options import (
-    BY,
-    CLUSTER,
-    DATE_COLUMN,
-    DATE_ORDER,
-    HISTORY,
-    JSON,
-    LEARNING,
-    LEVEL,
-    METHOD,
-    MODEL,
-    OUTPUT,
-    REPORT,
-    RESULTS,
-    SEED,
-    SEPARATOR,
-    STATISTICS_ENDING,
-    STRICT,
-    WEIGHT,
-    as_json,
-    check_inputs,
-    check_outputs,
-    finish,
-    flag,
-    option,
-    plain_separator,
-)
+from headcount.cli import options as shared
+from headcount.cli.options import flag, option
 from headcount.errors import HeadcountError
 
 LEAVE_OUT = Annotated[
-    list[str] | None, option("Do not learn from this column; repeatable.", "COLUMN", LEARNING)
+    list[str] | None,
+    option("Do not learn from this column; repeatable.", "COLUMN", shared.LEARNING),
 ]
 METHOD_NAME = Annotated[
-    str, option("See headcount methods; auto combines strong ones.", "NAME", METHOD)
+    str, option("See headcount methods; auto combines strong ones.", "NAME", shared.METHOD)
 ]
 CLASSIFIER = Annotated[
     str,
@@ -48,10 +24,10 @@ CLASSIFIER = Annotated[
         "Classifier of the columns: logistic, forest, boosting, or auto for the best of "
         "logistic and boosting by log loss.",
         "NAME",
-        METHOD,
+        shared.METHOD,
     ),
 ]
-TITLE = Annotated[str | None, option("Heading of the page.", "TEXT", RESULTS)]
+TITLE = Annotated[str | None, option("Heading of the page.", "TEXT", shared.RESULTS)]
 
 
 _NEW = Annotated[
@@ -68,7 +44,7 @@ _TRAIN = Annotated[
         "Table of labelled items to learn from; repeatable. Without it, rows of NEW with a "
         "label are learnt from, and the others counted.",
         "TABLE",
-        LEARNING,
+        shared.LEARNING,
     ),
 ]
 _SCORES = Annotated[
@@ -78,11 +54,12 @@ _SCORES = Annotated[
         "made out-of-sample, in a column for each class, or in one for the positive class. "
         "NEW then has the same columns.",
         "TABLE",
-        LEARNING,
+        shared.LEARNING,
     ),
 ]
 _MODEL = Annotated[
-    Path | None, option("Instead of --train: a file that --save wrote.", "FILE", LEARNING)
+    Path | None,
+    option("Instead of --train: a file that --save wrote.", "FILE", shared.LEARNING),
 ]
 _TARGET = Annotated[
     str | None,
@@ -90,7 +67,7 @@ _TARGET = Annotated[
         "Column of the labels, in the labelled table, or a pattern of columns of tags such "
         'as "tag_*".',
         "COLUMN",
-        LEARNING,
+        shared.LEARNING,
     ),
 ]
 _LABELLED = Annotated[
@@ -99,7 +76,7 @@ _LABELLED = Annotated[
         "Labels of some rows of NEW: the table of headcount label, filled in. The shares "
         "are then valid whatever has changed.",
         "TABLE",
-        LEARNING,
+        shared.LEARNING,
     ),
 ]
 _RANDOM_LABELS = Annotated[
@@ -108,11 +85,15 @@ _RANDOM_LABELS = Annotated[
         "--random-labels",
         "The rows with labels, in --labelled or in the column --target of NEW, are a "
         "simple random sample.",
-        LEARNING,
+        shared.LEARNING,
     ),
 ]
-_SAVE = Annotated[Path | None, option("Write the fitted model, for --model.", "FILE", RESULTS)]
-_VERBOSE = Annotated[bool, flag("--verbose -v", "Print the treatment of each column.", RESULTS)]
+_SAVE = Annotated[
+    Path | None, option("Write the fitted model, for --model.", "FILE", shared.RESULTS)
+]
+_VERBOSE = Annotated[
+    bool, flag("--verbose -v", "Print the treatment of each column.", shared.RESULTS)
+]
 
 
 def estimate(
@@ -121,66 +102,48 @@ def estimate(
     scores: _SCORES = None,
     model: _MODEL = None,
     target: _TARGET = None,
-    by: BY = None,
-    date_column: DATE_COLUMN = None,
-    date_order: DATE_ORDER = None,
-    history: HISTORY = "auto",
+    by: shared.BY = None,
+    date_column: shared.DATE_COLUMN = None,
+    date_order: shared.DATE_ORDER = None,
+    history: shared.HISTORY = "auto",
     leave_out: LEAVE_OUT = None,
     labelled: _LABELLED = None,
     random_labels: _RANDOM_LABELS = False,
-    weight: WEIGHT = None,
-    cluster: CLUSTER = None,
+    weight: shared.WEIGHT = None,
+    cluster: shared.CLUSTER = None,
     method: METHOD_NAME = "auto",
     classifier: CLASSIFIER = "logistic",
-    level: LEVEL = 0.95,
-    seed: SEED = 0,
-    separator: SEPARATOR = None,
-    report: REPORT = None,
-    output: OUTPUT = None,
+    level: shared.LEVEL = 0.95,
+    seed: shared.SEED = 0,
+    separator: shared.SEPARATOR = None,
+    report: shared.REPORT = None,
+    output: shared.OUTPUT = None,
     title: TITLE = None,
     save: _SAVE = None,
-    json: JSON = False,
-    strict: STRICT = False,
+    json: shared.JSON = False,
+    strict: shared.STRICT = False,
     verbose: _VERBOSE = False,
 ) -> tuple[str, int]:
     """Estimate the share of each class, with intervals."""
+    options = locals()
     # Before anything heavy is imported.
-    check_inputs(new, train, scores)
+    shared.check_inputs(new, train, scores)
     sources = (new, train, scores, model, labelled)
-    check_outputs(output, report, save, sources=sources)
+    shared.check_outputs(output, report, save, sources=sources)
     from headcount.tables.from_tables import analyse, analyse_files
 
-    if all(name.lower().endswith(STATISTICS_ENDING) for name in new):
+    if all(name.lower().endswith(shared.STATISTICS_ENDING) for name in new):
         _check_statistics(model, by, labelled, weight, cluster, save)
-        merged = analyse_files(new, model=model, level=level, random_state=seed, title=title)
+        merged = analyse_files(new, **shared.arguments(analyse_files, options))
         text = "" if json else merged.to_text(verbose=verbose)
-        return finish(merged, text, output=output, report=report, json=json, strict=strict)
-    analysis = analyse(
-        new,
-        train=train or None,
-        scores=scores or None,
-        model=model,
-        target=target,
-        by=by,
-        date_column=date_column,
-        date_order=date_order,
-        method=method,
-        classifier=classifier,
-        leave_out=leave_out or (),
-        labelled=labelled,
-        random_labels=random_labels,
-        weight=weight,
-        cluster=cluster,
-        level=level,
-        random_state=seed,
-        separator=plain_separator(separator),
-        title=title,
-        history=history,
-    )
+        return shared.finish(
+            merged, text, output=output, report=report, json=json, strict=strict
+        )
+    analysis = analyse(**shared.arguments(analyse, options))
     if save is not None:
         analysis.save(save)
     text = "" if json else analysis.to_text(verbose=verbose)
-    return finish(analysis, text, output=output, report=report, json=json, strict=strict)
+    return shared.finish(analysis, text, output=output, report=report, json=json, strict=strict)
 
 
 def _check_statistics(model: Path | None, *options: object) -> None:
@@ -205,55 +168,42 @@ _SCORES_OF_BACKTEST = Annotated[
     flag(
         "--scores",
         "The other columns hold a classifier's posteriors, made out-of-sample.",
-        LEARNING,
+        shared.LEARNING,
     ),
 ]
 
 
 def backtest(
     labelled: _LABELLED_OF_BACKTEST,
-    target: Annotated[str, option("Column of the labels.", "COLUMN", LEARNING)],
-    by: BY = None,
-    date_column: DATE_COLUMN = None,
-    date_order: DATE_ORDER = None,
+    target: Annotated[str, option("Column of the labels.", "COLUMN", shared.LEARNING)],
+    by: shared.BY = None,
+    date_column: shared.DATE_COLUMN = None,
+    date_order: shared.DATE_ORDER = None,
     scores: _SCORES_OF_BACKTEST = False,
     leave_out: LEAVE_OUT = None,
     method: METHOD_NAME = "auto",
     classifier: CLASSIFIER = "logistic",
-    level: LEVEL = 0.95,
-    seed: SEED = 0,
-    separator: SEPARATOR = None,
-    report: REPORT = None,
-    output: OUTPUT = None,
+    level: shared.LEVEL = 0.95,
+    seed: shared.SEED = 0,
+    separator: shared.SEPARATOR = None,
+    report: shared.REPORT = None,
+    output: shared.OUTPUT = None,
     title: TITLE = None,
-    json: JSON = False,
+    json: shared.JSON = False,
 ) -> str:
     """Test the estimates on labelled months or groups."""
-    check_inputs(labelled)
-    check_outputs(output, report, sources=[labelled])
+    options = locals()
+    shared.check_inputs(labelled)
+    shared.check_outputs(output, report, sources=[labelled])
     from headcount.tables.backtests import backtest as run
     from headcount.tables.readers import write_table
 
-    result = run(
-        labelled,
-        target=target,
-        by=by,
-        scores=scores,
-        date_column=date_column,
-        date_order=date_order,
-        method=method,
-        classifier=classifier,
-        leave_out=leave_out or (),
-        level=level,
-        random_state=seed,
-        separator=plain_separator(separator),
-        title=title,
-    )
+    result = run(**shared.arguments(run, options))
     if output is not None:
         write_table(result.to_frame(level), output)
     if report is not None:
         result.report(report)
-    return as_json(result.to_dict()) if json else result.to_text()
+    return shared.as_json(result.to_dict()) if json else result.to_text()
 
 
 _NEW_OF_LABEL = Annotated[
@@ -280,46 +230,34 @@ _SHOW = Annotated[
 
 def label(
     new: _NEW_OF_LABEL,
-    model: MODEL,
+    model: shared.MODEL,
     output: _OUTPUT,
     precision: _PRECISION = None,
     budget: _BUDGET = None,
     positive: _POSITIVE = None,
-    by: BY = None,
-    date_column: DATE_COLUMN = None,
-    date_order: DATE_ORDER = None,
+    by: shared.BY = None,
+    date_column: shared.DATE_COLUMN = None,
+    date_order: shared.DATE_ORDER = None,
     show: _SHOW = None,
-    level: LEVEL = 0.95,
-    seed: SEED = 0,
-    separator: SEPARATOR = None,
-    json: JSON = False,
+    level: shared.LEVEL = 0.95,
+    seed: shared.SEED = 0,
+    separator: shared.SEPARATOR = None,
+    json: shared.JSON = False,
 ) -> str:
     """Choose new items to label, at random."""
-    check_outputs(output, sources=(new, model))
+    options = locals()
+    shared.check_outputs(output, sources=(new, model))
     from headcount.tables.from_tables import plan_labels
     from headcount.tables.readers import write_table
     from headcount.tables.roles import check_unlabelled
 
     check_unlabelled(output)
 
-    plan, table = plan_labels(
-        new,
-        model=model,
-        precision=precision,
-        budget=budget,
-        positive=positive,
-        by=by,
-        date_column=date_column,
-        show=show,
-        level=level,
-        random_state=seed,
-        separator=plain_separator(separator),
-        date_order=date_order,
-    )
+    plan, table = plan_labels(**shared.arguments(plan_labels, options))
     check_unlabelled(output)  # again, as people may have begun meanwhile
     write_table(table, output)
     if json:
-        return as_json(plan.to_dict() | {"output": str(output)})
+        return shared.as_json(plan.to_dict() | {"output": str(output)})
     return (
         f"{plan!r}\nFill in the column label of {output.name}, keep all its rows, and pass it "
         f"to headcount estimate as --labelled."

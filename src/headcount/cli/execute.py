@@ -37,12 +37,7 @@ _PARAMETER = re.compile(r"`(\w+)`")
 
 
 def execute(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code.
-
-    0 on success, 2 for a bad call or bad data, 3 for results that are not to be relied on (with
-    ``--strict``), 4 if tasks of a study failed, 130 if interrupted, 1 for a defect of
-    headcount.
-    """
+    """Run a command and return its exit code: one of those in `headcount.cli.options`."""
     try:
         with _collected_warnings() as notes:
             result = _invoke(arguments)

@@ -9,25 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headcount._support.text import first_of, printable
-from headcount.cli.options import (
-    CLUSTER,
-    GROUPS,
-    JSON,
-    LEARNING,
-    LEVEL,
-    METHOD,
-    OUTPUT,
-    REPORT,
-    SEPARATOR,
-    STRICT,
-    UNRELIABLE,
-    WEIGHT,
-    check_outputs,
-    finish,
-    flag,
-    option,
-    plain_separator,
-)
+from headcount.cli import options as shared
+from headcount.cli.options import flag, option
 from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
@@ -50,7 +33,7 @@ _VERDICT = Annotated[
         "Column of the judge's verdicts: texts, numbers or scores. Repeat it for several "
         "judges.",
         "COLUMN",
-        LEARNING,
+        shared.LEARNING,
     ),
 ]
 _GOLD = Annotated[
@@ -59,35 +42,37 @@ _GOLD = Annotated[
         "Column of the true classes or numbers, empty where they are not known. Items with "
         "gold must be a random part, of all items or of those with the same verdict.",
         "COLUMN",
-        LEARNING,
+        shared.LEARNING,
     ),
 ]
 _GOLD_TABLE = Annotated[
-    Path | None, option("Table with the gold labels, joined by --id.", "TABLE", LEARNING)
+    Path | None, option("Table with the gold labels, joined by --id.", "TABLE", shared.LEARNING)
 ]
 _ID = Annotated[
     list[str] | None,
-    option("Column that names the items in both tables; id by default.", "COLUMN", LEARNING),
+    option(
+        "Column that names the items in both tables; id by default.", "COLUMN", shared.LEARNING
+    ),
 ]
 _BY = Annotated[
     str | None,
-    option("Column of groups to compare, such as the model judged.", "COLUMN", GROUPS),
+    option("Column of groups to compare, such as the model judged.", "COLUMN", shared.GROUPS),
 ]
 _COVARIATE = Annotated[
     list[str] | None,
     option(
         "Column on which verdicts should not depend, such as the length: tested.",
         "COLUMN",
-        GROUPS,
+        shared.GROUPS,
     ),
 ]
 _CALIBRATION = Annotated[
     Path | None,
-    option("Table of other items, all with verdict and gold.", "TABLE", LEARNING),
+    option("Table of other items, all with verdict and gold.", "TABLE", shared.LEARNING),
 ]
 _POSITIVE = Annotated[
     str | None,
-    option("Class whose rate is shown; the second of two by default.", "CLASS", METHOD),
+    option("Class whose rate is shown; the second of two by default.", "CLASS", shared.METHOD),
 ]
 _MEAN = Annotated[
     bool | None,
@@ -95,12 +80,12 @@ _MEAN = Annotated[
         "--mean/--rates",
         "Mean of numeric gold labels, or rates of classes; by default a mean if gold has "
         "more than ten numbers.",
-        METHOD,
+        shared.METHOD,
     ),
 ]
 _SCALE = Annotated[
     tuple[float, float] | None,
-    option("Lowest and highest possible gold label, for means.", "LOW HIGH", METHOD),
+    option("Lowest and highest possible gold label, for means.", "LOW HIGH", shared.METHOD),
 ]
 _SEQUENTIAL = Annotated[
     str | None,
@@ -108,7 +93,7 @@ _SEQUENTIAL = Annotated[
         "Column with the order in which gold labels were taken: intervals are then valid "
         "however often one looks.",
         "COLUMN",
-        METHOD,
+        shared.METHOD,
     ),
 ]
 _HALF_WIDTH = Annotated[
@@ -135,24 +120,25 @@ def judge(
     by: _BY = None,
     covariate: _COVARIATE = None,
     calibration: _CALIBRATION = None,
-    cluster: CLUSTER = None,
-    weight: WEIGHT = None,
+    cluster: shared.CLUSTER = None,
+    weight: shared.WEIGHT = None,
     positive: _POSITIVE = None,
     mean: _MEAN = None,
     scale: _SCALE = None,
     sequential: _SEQUENTIAL = None,
-    level: LEVEL = 0.95,
+    level: shared.LEVEL = 0.95,
     half_width: _HALF_WIDTH = None,
     judge_price: _JUDGE_PRICE = None,
     human_price: _HUMAN_PRICE = None,
-    strict: STRICT = False,
-    separator: SEPARATOR = None,
-    report: REPORT = None,
-    output: OUTPUT = None,
-    json: JSON = False,
+    strict: shared.STRICT = False,
+    separator: shared.SEPARATOR = None,
+    report: shared.REPORT = None,
+    output: shared.OUTPUT = None,
+    json: shared.JSON = False,
 ) -> tuple[str, int]:
     """Correct an LLM judge's rates with gold labels."""
-    check_outputs(output, report, sources=(items, calibration, gold_table))
+    options = locals()
+    shared.check_outputs(output, report, sources=(items, calibration, gold_table))
     prices = judge_price, human_price
     if any(price is not None for price in prices) and None in (*prices, half_width):
         raise HeadcountError(
@@ -160,33 +146,18 @@ def judge(
         )
     from headcount.tables.judges import judge as corrected
 
-    rates = corrected(
-        items,
-        verdict=verdict or None,
-        gold=gold,
-        by=by,
-        calibration=calibration,
-        cluster=cluster,
-        weight=weight,
-        positive=positive,
-        mean=mean,
-        scale=scale,
-        covariate=covariate or (),
-        sequential=sequential,
-        gold_table=gold_table,
-        id=id or "id",
-        level=level,
-        separator=plain_separator(separator),
-    )
+    rates = corrected(**shared.arguments(corrected, options))
     if half_width is not None and judge_price is not None and human_price is not None:
         plan = rates.plan(half_width, judge_price=judge_price, human_price=human_price)
         rates = replace(rates, cost=plan)
     text = "" if json else rates.to_text()
-    text, code = finish(rates, text, output=output, report=report, json=json, strict=strict)
+    text, code = shared.finish(
+        rates, text, output=output, report=report, json=json, strict=strict
+    )
     remark = "" if half_width is None else _about_width(rates, half_width)
     if remark and not json:
         text += f"\n{remark}: label more items."
-    return text, UNRELIABLE if remark and strict else code
+    return text, shared.UNRELIABLE if remark and strict else code
 
 
 def _about_width(rates: JudgeAnalysis, half_width: float) -> str:

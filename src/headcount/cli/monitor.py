@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headcount.cli.options import (
-    ALERT,
-    DATE_ORDER,
-    DONE,
-    JSON,
-    SEPARATOR,
-    flag,
-    option,
-    plain_separator,
-)
+from headcount.cli import options as shared
+from headcount.cli.options import flag, option
 
 if TYPE_CHECKING:
     from headcount.monitor.history import MonitorStatus
@@ -76,34 +68,15 @@ def create(
     false_alarms: Annotated[float, option("Mean number of chunks between false alarms.")] = 365,
     labels: _LABELS = "complete",
     maturity: Annotated[int, option("Later chunks after which labels are complete.")] = 0,
-    separator: SEPARATOR = None,
-    date_order: DATE_ORDER = None,
+    separator: shared.SEPARATOR = None,
+    date_order: shared.DATE_ORDER = None,
     compare_reference: _COMPARE_REFERENCE = True,
 ) -> str:
     """Create a monitor in a new folder."""
+    options = locals()
     from headcount.monitor.monitor import Monitor
 
-    Monitor.create(
-        watch,
-        reference,
-        target=target,
-        by=by,
-        chunk_size=chunk_size,
-        date_column=date_column,
-        group=group,
-        key=key,
-        prediction=prediction,
-        verdict=verdict,
-        method=method,
-        metric=metric,
-        accuracy_floor=accuracy_floor,
-        false_alarms=false_alarms,
-        labels=labels,
-        maturity=maturity,
-        separator=plain_separator(separator),
-        date_order=date_order,
-        compare_reference=compare_reference,
-    )
+    Monitor.create(watch, **shared.arguments(Monitor.create, options))
     return f"created {watch}: go on with headcount monitor update {watch} NEW"
 
 
@@ -132,8 +105,8 @@ def update(
     prom: _PROM = None,
     on_alert: _ON_ALERT = None,
     wait: Annotated[float, option("Seconds to wait for another update.", min=0)] = 0,
-    separator: SEPARATOR = None,
-    json: JSON = False,
+    separator: shared.SEPARATOR = None,
+    json: shared.JSON = False,
 ) -> tuple[str, int]:
     """Add rows or labels; the same rows a second time change nothing."""
     from headcount.monitor.monitor import Monitor
@@ -142,9 +115,9 @@ def update(
     updates: list[Update] = []
     try:
         for table in new or ():
-            updates.append(opened.update(table, separator=plain_separator(separator)))
+            updates.append(opened.update(table, separator=separator))
         if labels is not None or not updates:
-            updates.append(opened.update(None, labels, separator=plain_separator(separator)))
+            updates.append(opened.update(None, labels, separator=separator))
     finally:
         # Also if a later table is refused, or if an earlier process was killed before this.
         if on_alert is not None:
@@ -163,7 +136,7 @@ def update(
 
 @monitor.command()
 def status(
-    watch: _WATCH, report: _REPORT = None, prom: _PROM = None, json: JSON = False
+    watch: _WATCH, report: _REPORT = None, prom: _PROM = None, json: shared.JSON = False
 ) -> tuple[str, int]:
     """Print open alerts and the state of the detector."""
     from headcount.monitor.monitor import Monitor
@@ -222,14 +195,14 @@ def replay(
     watch: _WATCH,
     history: _HISTORY,
     report: _REPORT = None,
-    separator: SEPARATOR = None,
-    json: JSON = False,
+    separator: shared.SEPARATOR = None,
+    json: shared.JSON = False,
 ) -> str:
     """Show the alerts that rows of the past would have raised; the monitor is unchanged."""
     from headcount._support.text import printable
     from headcount.monitor.monitor import Monitor
 
-    replayed = Monitor.open(watch).replay(history, separator=plain_separator(separator))
+    replayed = Monitor.open(watch).replay(history, separator=separator)
     _write(replayed, report, None)
     alerts = replayed.alerts()
     if json:
@@ -240,7 +213,7 @@ def replay(
 
 
 def _code(state: MonitorStatus) -> int:
-    return ALERT if state.open else DONE
+    return shared.ALERT if state.open else shared.DONE
 
 
 def _write(opened: Monitor, report: Path | None, prom: Path | None) -> None:

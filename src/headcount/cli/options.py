@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json as json_text
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -85,7 +86,12 @@ REPORT = Annotated[Path | None, option("Write an HTML report.", "FILE", RESULTS)
 SEED = Annotated[int, option("Random seed.", "N", METHOD, min=0)]
 SEPARATOR = Annotated[
     str | None,
-    option("Separator of columns in CSV files; detected by default.", "CHAR", GROUPS),
+    option(
+        "Separator of columns in CSV files; detected by default.",
+        "CHAR",
+        GROUPS,
+        callback=lambda text: None if text is None else text.replace("\\t", "\t"),
+    ),
 ]
 STRICT = Annotated[
     bool, flag("--strict", "Exit with code 3 if a result cannot be relied on.", RESULTS)
@@ -100,9 +106,13 @@ def examples(*commands: str) -> str:
     return "\n\n".join(["Examples:", *(f"headcount {command}" for command in commands)])
 
 
-def plain_separator(text: str | None) -> str | None:
-    r"""Separator as a character: a tab may be written as ``\t``."""
-    return None if text is None else text.replace("\\t", "\t")
+def arguments(function: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a command that a function takes, by name, apart from those left out."""
+    values = dict(options)
+    if "seed" in values:
+        values["random_state"] = values["seed"]
+    names = signature(function).parameters
+    return {name: values[name] for name in names if values.get(name) is not None}
 
 
 def check_inputs(*sources: Sequence[str] | None) -> None:

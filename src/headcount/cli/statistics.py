@@ -8,17 +8,8 @@ from typing import Annotated
 import typer
 
 from headcount._support.files import check_other_file, check_writable
-from headcount.cli.options import (
-    BY,
-    DATE_COLUMN,
-    DATE_ORDER,
-    MODEL,
-    SEPARATOR,
-    STATISTICS_ENDING,
-    check_inputs,
-    option,
-    plain_separator,
-)
+from headcount.cli import options as shared
+from headcount.cli.options import option
 
 statistics = typer.Typer(
     name="statistics",
@@ -38,27 +29,21 @@ def make(
             help="Tables of items: files, patterns, folders; read once in batches.",
         ),
     ],
-    model: MODEL,
+    model: shared.MODEL,
     output: _OUTPUT,
-    by: BY = None,
-    date_column: DATE_COLUMN = None,
-    date_order: DATE_ORDER = None,
-    separator: SEPARATOR = None,
+    by: shared.BY = None,
+    date_column: shared.DATE_COLUMN = None,
+    date_order: shared.DATE_ORDER = None,
+    separator: shared.SEPARATOR = None,
 ) -> str:
     """Reduce tables to statistics, so that parts can be read on several machines."""
-    check_inputs(new)
-    check_writable(output, "--output", (STATISTICS_ENDING,))
+    options = locals()
+    shared.check_inputs(new)
+    check_writable(output, "--output", (shared.STATISTICS_ENDING,))
     check_other_file(output, "--output", [*new, model])
     from headcount.tables.from_tables import summarise
 
-    result = summarise(
-        new,
-        model=model,
-        by=by,
-        date_column=date_column,
-        date_order=date_order,
-        separator=plain_separator(separator),
-    )
+    result = summarise(**shared.arguments(summarise, options))
     result.save(output)
     return (
         f"{result!r}\nWritten to {output.name}: pass it to headcount statistics merge or "
@@ -74,8 +59,8 @@ def merge(
     output: _OUTPUT,
 ) -> str:
     """Merge statistics of several parts of a table."""
-    check_inputs(files)
-    check_writable(output, "--output", (STATISTICS_ENDING,))
+    shared.check_inputs(files)
+    check_writable(output, "--output", (shared.STATISTICS_ENDING,))
     check_other_file(output, "--output", files)
     from headcount.tables.from_tables import merge_files
 
@@ -86,7 +71,7 @@ def merge(
 
 @statistics.command()
 def sql(
-    model: MODEL,
+    model: shared.MODEL,
     dialect: Annotated[str, option("duckdb, bigquery, snowflake or postgres.")],
     table: Annotated[str, option("Table of the scored items, as a query names it.")] = "scored",
     score: Annotated[

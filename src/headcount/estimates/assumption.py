@@ -17,7 +17,7 @@ from headcount._kernels.quadratic_programs import nearest_mixtures
 from headcount._support.arrays import Array, Bools, Floats, Ints
 from headcount._support.documentation import documented
 from headcount._support.execution import each_range
-from headcount._support.parameters import check_count, check_fraction
+from headcount._support.parameters import check_count, check_fraction, check_one_each
 from headcount._support.text import ShownAsPrinted, Table, first_of, html_result
 from headcount.errors import HeadcountError
 from headcount.items.arrays import (
@@ -38,11 +38,7 @@ from headcount.scores.scorer import Scorer
 def components(
     training_items: Any, items: Any, n_components: int = 8, *, random_state: Any = 0
 ) -> tuple[Floats, Floats]:
-    """Principal directions of the features, as covariates for `fit_test`.
-
-    They are fitted on training items and new items together. Directions fitted on the
-    training items alone would show a difference even where there is none.
-    """
+    """Principal directions of training and new items together, as covariates for `fit_test`."""
     # Imported here, as estimates do not need it.
     from sklearn.decomposition import TruncatedSVD
 
@@ -401,10 +397,7 @@ class FitTests(ShownAsPrinted):
 
 @dataclass(frozen=True, eq=False)
 class MixtureTest:
-    """Test of prior shift, fitted on labelled items.
-
-    `of_posteriors` makes one for any method that scores items, and `test` tests samples.
-    """
+    """Test of prior shift, fitted on labelled items: `of_posteriors` makes one."""
 
     representation: RankMoments
     means: Floats
@@ -616,14 +609,11 @@ def _one_score_each(items: Scored, classes: Array) -> Floats:
     return one_fold_each(np.stack([fold.posteriors_of(classes) for fold in items.folds]))
 
 
-def _columns(name: str, given: ArrayLike | None, n: int) -> Floats | None:
-    if given is None:
+def _columns(name: str, features: ArrayLike | None, n: int) -> Floats | None:
+    if features is None:
         return None
-    columns = np.asarray(check_features(given, name=name), np.float64)
-    if len(columns) != n:
-        raise HeadcountError(
-            f"{name} has {len(columns):,} rows, but there are {n:,} items: pass one per item."
-        )
+    columns = np.asarray(check_features(features, name=name), np.float64)
+    check_one_each(name, columns, n)
     return columns
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,7 +32,13 @@ from headcount.estimates.estimates import (
 )
 from headcount.estimates.history import ScoreMeans
 from headcount.estimates.labels.from_labels import estimates_from_labels
-from headcount.estimates.labels.plan import LabelPlan, join_plans, make_plan, pool_key
+from headcount.estimates.labels.plan import (
+    LabelPlan,
+    PlanOptions,
+    join_plans,
+    make_plan,
+    pool_key,
+)
 from headcount.estimates.labels.pool import PoolPosteriors
 from headcount.estimates.labels.sample import effective_size, weighted_rows
 from headcount.estimates.posterior_draws import share_posteriors
@@ -220,46 +226,6 @@ def conditioning(fitted: Fitted, model: Model, options: EstimateOptions) -> Shar
     return of_predict if same else shares
 
 
-class _EstimatedGroups(Protocol):
-    """Samples or groups whose shares are estimated."""
-
-    @property
-    def names(self) -> tuple[Any, ...]:
-        """Names of the groups."""
-
-    @property
-    def model(self) -> Model:
-        """Model that answers, cross-fitted."""
-
-    @property
-    def sizes(self) -> Ints:
-        """Numbers of items."""
-
-    @property
-    def conditioned_sizes(self) -> Ints:
-        """Numbers of independent items."""
-
-    @property
-    def n_effective(self) -> Sequence[float | None]:
-        """The same where it differs from the number of items, not rounded."""
-
-    @property
-    def weighted(self) -> bool:
-        """True if items have weights or clusters."""
-
-    def answers(self, *, warn: bool) -> Answers:
-        """Answers of the model; `warn` of those that did not converge."""
-
-    def own_answers(self) -> Answers:
-        """Answers of ``predict``."""
-
-    def examination(self) -> Examination:
-        """The assumption test."""
-
-    def score_means(self) -> ScoreMeans | None:
-        """Means of the posteriors of each group; None if there are none."""
-
-
 @dataclass(frozen=True, eq=False)
 class Examination:
     """Means over samples of what the assumption is tested on; without, warnings alone."""
@@ -295,11 +261,7 @@ class Examination:
 
 @dataclass(frozen=True, eq=False)
 class WeightedSamples(PoolSamples):
-    """Samples of items with survey weights or clusters.
-
-    `samples` repeat items by their weights, `tested` are as many items as there are
-    independent ones, `n_items` and `n_effective` the numbers of items and of independent ones.
-    """
+    """Samples of items with survey weights or clusters, as numbers of independent items."""
 
     tested: Samples
     n_items: Ints
@@ -429,6 +391,9 @@ class _StatisticsGroups:
             return None
         means = self.statistics.reduced(needed, slice(0, len(self.sizes)))
         return ScoreMeans(np.asarray(means[0]), np.asarray(means[1]))
+
+
+_EstimatedGroups = _PoolGroups | _StatisticsGroups
 
 
 @dataclass(frozen=True, eq=False)
@@ -586,46 +551,28 @@ def _scores_of_items(fitted: Fitted, X: Any) -> Floats | None:
 
 
 def plan_labels(
-    fitted: Fitted,
-    X: Any,
-    *,
-    precision: float | None,
-    budget: int | None,
-    positive: Any,
-    groups: ArrayLike | None,
-    strata: int,
-    estimand: str,
-    level: float,
-    random_state: Any,
+    fitted: Fitted, X: Any, groups: ArrayLike | None, options: PlanOptions, random_state: Any
 ) -> LabelPlan:
     """Items to label, as `Quantifier.plan_labels` chooses them."""
     X = fitted.source.prepared(X)
     scores = PoolScores.of(fitted, X)
     rng = np.random.default_rng(base_seeds(fitted.seed_or(random_state), 1)[0])
     codes = check_clusters(groups, scores.n_items, "groups")
-    positive_code = None
-    if positive is not None:
-        place = encode_labels([positive], name="positive", classes=fitted.classes)[1]
-        positive_code = int(place[0])
+    if options.positive is not None:
+        place = encode_labels([options.positive], name="positive", classes=fitted.classes)[1]
+        options = replace(options, positive=int(place[0]))
     samples = Samples.whole(scores.n_items)
     if codes is not None:
         samples = Samples.by_code(codes, int(codes.max()) + 1)
     predicted = fitted.solve(PoolSamples(X, samples)).prevalence
-    plans = [
-        make_plan(
-            scores.corrected(items, shares, None),
-            scores.key,
-            precision=precision,
-            # All items of a group that has fewer.
-            budget=min(budget, len(items)) if budget and codes is not None else budget,
-            n_strata=strata,
-            estimand=estimand,
-            level=level,
-            rng=rng,
-            positive=positive_code,
-        )
-        for items, shares in zip(samples, predicted, strict=True)
-    ]
+    plans = []
+    for items, shares in zip(samples, predicted, strict=True):
+        if options.budget and codes is not None:  # all items of a group that has fewer
+            options_of_group = replace(options, budget=min(options.budget, len(items)))
+        else:
+            options_of_group = options
+        pool = scores.corrected(items, shares, None)
+        plans.append(make_plan(pool, scores.key, options_of_group, rng))
     plan = plans[0] if len(plans) == 1 else join_plans(plans, list(samples), scores.key, rng)
     return _doubted(plan, Examination.of_pool(fitted, X, samples), predicted)
 

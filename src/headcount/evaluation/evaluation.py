@@ -366,20 +366,13 @@ class Evaluation:
     def _shifts_and_errors(self, metric: str) -> pl.DataFrame:
         return self.to_frame().select("method", "sample", "shift", error=metric)
 
-    def to_markdown(
-        self, *, digits: int = DIGITS, sd: bool = False, test: str | None = None
-    ) -> str:
-        """The mean errors as a Markdown table, the best in bold; ``test`` as in `summary`."""
-        return self.summary(test=test).to_markdown(digits=digits, sd=sd)
+    def to_markdown(self, *, test: str | None = None, **options: Any) -> str:
+        """The mean errors as a Markdown table: `summary`, with ``digits`` and ``sd``."""
+        return self.summary(test=test).to_markdown(**options)
 
-    def to_latex(
-        self, *, digits: int = DIGITS, sd: bool = False, test: str | None = None
-    ) -> str:
-        r"""The mean errors as a LaTeX table, the best in bold; ``test`` as in `summary`.
-
-        It needs ``\usepackage{booktabs}``.
-        """
-        return self.summary(test=test).to_latex(digits=digits, sd=sd)
+    def to_latex(self, *, test: str | None = None, **options: Any) -> str:
+        r"""The same as a LaTeX table, which needs ``\usepackage{booktabs}``."""
+        return self.summary(test=test).to_latex(**options)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write everything to a Parquet file: ``to_frame()``, and what `from_parquet` needs.
@@ -669,30 +662,13 @@ class Evaluations:
             "", [name], self.methods, values, lowest(values, axis=1), digits=digits
         )
 
-    def to_markdown(
-        self,
-        metric: str | None = None,
-        *,
-        digits: int = DIGITS,
-        sd: bool = False,
-        test: str | None = None,
-    ) -> str:
+    def to_markdown(self, metric: str | None = None, **options: Any) -> str:
         """The mean errors by dataset as a Markdown table; arguments as in `table`."""
-        return self.table(metric, digits=digits, sd=sd, test=test).to_markdown()
+        return self.table(metric, **options).to_markdown()
 
-    def to_latex(
-        self,
-        metric: str | None = None,
-        *,
-        digits: int = DIGITS,
-        sd: bool = False,
-        test: str | None = None,
-    ) -> str:
-        r"""The mean errors by dataset as a LaTeX table; arguments as in `table`.
-
-        It needs ``\usepackage{booktabs}``.
-        """
-        return self.table(metric, digits=digits, sd=sd, test=test).to_latex()
+    def to_latex(self, metric: str | None = None, **options: Any) -> str:
+        r"""The same as a LaTeX table, which needs ``\usepackage{booktabs}``."""
+        return self.table(metric, **options).to_latex()
 
     def __repr__(self) -> str:
         return self.table().to_text()

@@ -33,16 +33,7 @@ def fit_together(
     sample_weight: Any = None,
     groups: Any = None,
 ) -> Iterator[tuple[Name, FitResult]]:
-    """Fit copies of quantifiers on the same items.
-
-    >>> from sklearn.datasets import make_classification
-    >>> import headcount as hc
-    >>> X, y = make_classification(200, random_state=0)
-    >>> for name, fitted in fit_together({"count": hc.CC(), "SLD": hc.SLD()}, X, y):
-    ...     print(name, fitted.quantifier.classes_)
-    count [0 1]
-    SLD [0 1]
-    """
+    """Fit copies of quantifiers on the same items, each classifier once."""
     names = list(quantifiers)
     classified = isinstance(X, Scored | Verdicts)
     scorers = [None if classified else unfitted_scorer(quantifiers[name]) for name in names]
@@ -70,7 +61,7 @@ def unfitted_scorer(quantifier: Any) -> Any:
 
 
 def _fit_group(
-    members: Mapping[Name, Any], scorer: Any, X: Any, y: Any, given: Mapping[str, Any]
+    members: Mapping[Name, Any], scorer: Any, X: Any, y: Any, labelled: Mapping[str, Any]
 ) -> Iterator[tuple[Name, FitResult]]:
     shared = 0.0
     if scorer is not None:
@@ -79,7 +70,7 @@ def _fit_group(
             scorer.fit(
                 X,
                 y,
-                **given,
+                **labelled,
                 out_of_fold=any(ScoringPlan(member).learns for member in members.values()),
                 posteriors=any(
                     ScoringPlan(member).takes != "labels" for member in members.values()
@@ -94,7 +85,7 @@ def _fit_group(
         start = perf_counter()
         try:
             copy = clone(quantifier)
-            fitted = copy.fit(X, y, **given) if scorer is None else copy.fit_scorer(scorer)
+            fitted = copy.fit(X, y, **labelled) if scorer is None else copy.fit_scorer(scorer)
         except Exception as error:
             yield name, FitResult(None, error, shared + perf_counter() - start)
         else:

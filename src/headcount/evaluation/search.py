@@ -654,8 +654,8 @@ def _rounds(halving: int | None, n_settings: int) -> Floats:
     return np.power(1.0 / factor, np.arange(rounds - 1, -1, -1))
 
 
-def _survivors(alive: Ints, made: list[Outcome], rounds: Floats, number: int) -> Ints:
-    means = np.array([np.inf if o.errors is None else o.errors.mean() for o in made])
+def _survivors(alive: Ints, outcomes: list[Outcome], rounds: Floats, number: int) -> Ints:
+    means = np.array([np.inf if o.errors is None else o.errors.mean() for o in outcomes])
     keep = int(np.ceil(len(alive) * rounds[number] / rounds[number + 1]))
     best = np.argsort(means, kind="stable")[:keep]
     best = best[np.isfinite(means[best])]

@@ -31,10 +31,7 @@ _EXACT = 50  # up to so many differences the distribution of the rank sum is wor
 
 
 def settle(values: Floats) -> Floats:
-    """Make values equal that differ by rounding alone, along the last axis.
-
-    Two methods that are the same apart from rounding should tie, not win and lose by chance.
-    """
+    """Make values equal that differ by rounding alone, so that equal methods tie."""
     tolerance = _ROUNDING * np.abs(values).max(initial=0.0)
     order = np.argsort(values, axis=-1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=-1)
@@ -47,8 +44,7 @@ def settle(values: Floats) -> Floats:
 
 def average_ranks(errors: Floats) -> Floats:
     """Mean rank of each column over the rows, 1 for the lowest, ties sharing their ranks."""
-    ranks: Floats = stats.rankdata(errors, axis=1).mean(axis=0)
-    return ranks
+    return stats.rankdata(errors, axis=1).mean(axis=0)
 
 
 def wilcoxon(difference: Floats) -> float:
@@ -101,14 +97,12 @@ def friedman(errors: Floats) -> tuple[float, float]:
     return float(statistic), float(special.chdtrc(columns - 1, statistic))
 
 
-def critical_difference(
-    n_methods: int, n_units: int, *, level: float = 0.05, df: float = math.inf
-) -> float:
+def critical_difference(n_methods: int, n_units: int, *, level: float = 0.05) -> float:
     """Difference of average ranks from which on two methods differ significantly (Nemenyi)."""
     check_count("n_methods", n_methods, least=2)
     check_count("n_units", n_units)
     check_fraction("level", level)
-    q = float(stats.studentized_range.ppf(1 - level, n_methods, df))
+    q = float(stats.studentized_range.ppf(1 - level, n_methods, math.inf))
     return q * _rank_error(n_methods, n_units)
 
 
@@ -158,8 +152,6 @@ class Comparison:
         Significance level.
     holm : bool
         Whether p-values are corrected for the number of methods.
-    lower_is_better : bool
-        Whether the numbers are errors.
     friedman : tuple of two floats or None
         With "nemenyi", statistic and p-value of the hypothesis that no methods differ.
     critical_difference : float or None
@@ -189,7 +181,6 @@ class Comparison:
     n_units: int
     level: float
     holm: bool
-    lower_is_better: bool
     friedman: tuple[float, float] | None = None
     critical_difference: float | None = None
 
@@ -282,8 +273,7 @@ class Comparison:
             "high": self.means + half,
             "mark": self.marks,
         }
-        what = "error" if self.lower_is_better else "value"
-        return plots.means(frame, error=what, ax=ax, width=width)
+        return plots.means(frame, ax=ax, width=width)
 
     def __repr__(self) -> str:
         return "\n".join([self._table().to_text(), "", *self._notes()])
@@ -300,7 +290,7 @@ class Comparison:
         corrected = ", p-values corrected by Holm's method" if self.holm else ""
         notes = [
             f"{_TITLES[self.test]} against {self.best}, over {self.n_units:,} paired "
-            f"{'errors' if self.lower_is_better else 'values'}{corrected}."
+            f"errors{corrected}."
         ]
         if self.friedman is not None and self.critical_difference is not None:
             p = _p_value(self.friedman[1])
@@ -334,7 +324,6 @@ def compare(
     test: str = "wilcoxon",
     *,
     level: float = 0.05,
-    lower_is_better: bool = True,
     holm: bool = False,
     names: Sequence[str] | None = None,
 ) -> Comparison:
@@ -351,8 +340,6 @@ def compare(
         rows that are datasets.
     level : float, default=0.05
         Significance level.
-    lower_is_better : bool, default=True
-        Whether the numbers are errors. False for accuracies and the like.
     holm : bool, default=False
         Correct the p-values of "wilcoxon" and "ttest" for the number of methods, by Holm's
         method. Studies of quantification usually do not; "nemenyi" always does its own.
@@ -385,7 +372,7 @@ def compare(
         )
     methods, errors = _read(table, names)
     means = errors.mean(axis=0)
-    compared = settle(errors if lower_is_better else -errors)
+    compared = settle(errors)
     ranks = average_ranks(compared)
     # Of methods that are equally good the first counts as the best.
     merit = settle(ranks if test == "nemenyi" else compared.mean(axis=0))
@@ -405,7 +392,6 @@ def compare(
         rows,
         level,
         holm,
-        lower_is_better,
         friedman(compared) if by_ranks else None,
         critical_difference(columns, rows, level=level) if by_ranks else None,
     )

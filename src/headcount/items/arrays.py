@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from headcount._support.arrays import Array, Bools, Floats, Ints
+from headcount._support.parameters import check_one_each
 from headcount._support.text import first_of
 from headcount.errors import HeadcountError
 
@@ -36,10 +37,7 @@ def as_narwhals(values: Any, name: str) -> nw.Series[Any] | nw.DataFrame[Any] | 
 
 
 def plain_column(values: Any, name: str) -> Array:
-    """Return a sequence, array, series or one-column frame as a 1-D array.
-
-    Python objects that are all strings, all booleans or all numbers get that numpy type.
-    """
+    """Sequence, array, series or frame of one column as a 1-D array, of a plain type."""
     column = _raw_column(values, name)
     if column.dtype.kind == "T":
         column = column.astype(object)
@@ -295,8 +293,7 @@ def _surely_finite(values: Array) -> bool:
 
 
 def _wrong(values: Array, allow_nan: bool) -> Bools:
-    wrong: Bools = np.isinf(values) if allow_nan else ~np.isfinite(values)
-    return wrong
+    return np.isinf(values) if allow_nan else ~np.isfinite(values)
 
 
 def _refuse(count: int, row: int, column: int | str, name: str) -> None:
@@ -645,8 +642,7 @@ def _softmax(logits: Floats) -> Floats:
             f"logits has {logits.shape[1]} columns; it must have one column per class, or be a "
             "vector with the log-odds of the second of two classes."
         )
-    posteriors: Floats = softmax(logits, axis=1)
-    return posteriors
+    return softmax(logits, axis=1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -824,11 +820,7 @@ class Verdicts:
 
 def _column(values: Any, name: str, n_items: int) -> Array:
     classes, codes = encode_labels(values, name=name)
-    if len(codes) != n_items:
-        raise HeadcountError(
-            f"{name} has {len(codes):,} labels, but there are {n_items:,} items: pass one per "
-            "item."
-        )
+    check_one_each(name, codes, n_items)
     return classes[codes]
 
 
@@ -847,9 +839,5 @@ def check_clusters(
     if clusters is None:
         return None
     codes = encode_labels(clusters, name=name)[1]
-    if len(codes) != n_items:
-        raise HeadcountError(
-            f"{name} has {len(codes):,} entries, but there are {n_items:,} items: pass one "
-            "per item."
-        )
+    check_one_each(name, codes, n_items)
     return codes

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -208,8 +209,7 @@ class MultivariateSVC(ClassifierMixin, BaseEstimator):
         """
         values = self.decision_function(X)
         codes = values.argmax(axis=1) if values.ndim == 2 else (values > 0).astype(np.int64)
-        labels: Array = self.classes_[codes]
-        return labels
+        return self.classes_[codes]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -265,16 +265,11 @@ def _variance(X: Any) -> float:
     return float(X.multiply(X).mean() - X.mean() ** 2)
 
 
-class WorstLabelling(Protocol):
-    """Search for the most violated of all 2^n labellings, given the scores of all items.
-
-    It has the largest value: its loss (in percent) plus (100 / n) times the sum of the scores
-    of its positives. Below, a and b are true and false positives, c and d false and true
-    negatives, P = a + c and N = b + d.
-    """
-
-    def __call__(self, scores: Floats) -> tuple[Bools, float]:
-        """Return the labelling, True for positives, and its loss in percent."""
+# Search for the most violated of all 2^n labellings, given the scores of all items: True for
+# positives, with its loss in percent. It has the largest loss plus (100 / n) times the sum of
+# the scores of its positives. Below, a and b are true and false positives, c and d false and
+# true negatives, P = a + c and N = b + d.
+WorstLabelling = Callable[[Floats], tuple[Bools, float]]
 
 
 def labelling_finder(loss: str, positive: Bools) -> WorstLabelling:
@@ -373,11 +368,7 @@ def train(
     max_iter: int,
     constant: float,
 ) -> Hyperplane:
-    """Minimise |w|^2 / 2 + C xi, so that no labelling is violated by more than xi + tol.
-
-    A structural SVM with one example and one slack variable, trained by cutting planes. The
-    constant feature has the value ``constant``; 0 for none.
-    """
+    """Minimise |w|^2 / 2 + C xi, so that no labelling is violated by more than xi + tol."""
     n, d = X.shape
     planes = _Planes(d + 1, C)
     w, slack = np.zeros(d + 1), 0.0

@@ -109,8 +109,7 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
             Shares that sum to 1, with columns in the order of ``classes_``.
         """
         votes = self._votes(X)
-        shares: Floats = votes / votes.sum(axis=1, keepdims=True)
-        return shares
+        return votes / votes.sum(axis=1, keepdims=True)
 
     @documented(fit)
     def predict(self, X: Any) -> Array:
@@ -122,8 +121,7 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
             Predicted classes.
         """
         leading = leading_class(self._votes(X))
-        labels: Array = self.classes_[leading]
-        return labels
+        return self.classes_[leading]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -138,8 +136,7 @@ class ProportionWeightedKNN(ClassifierMixin, BaseEstimator):
         K = len(self.classes_)
         rows = np.arange(len(near))[:, None] * K
         counts = np.bincount((rows + near).ravel(), minlength=len(near) * K)
-        votes: Floats = counts.reshape(len(near), K) * self.weights_
-        return votes
+        return counts.reshape(len(near), K) * self.weights_
 
 
 def vote_weights(codes: Ints, alpha: float) -> Floats:

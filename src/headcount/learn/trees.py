@@ -53,8 +53,7 @@ class _VotingTrees(ClassifierMixin, BaseEstimator):
             Shares that sum to 1, with columns in the order of ``classes_``.
         """
         votes = self._votes(X)
-        shares: Floats = votes / votes.sum(axis=1, keepdims=True)
-        return shares
+        return votes / votes.sum(axis=1, keepdims=True)
 
     @documented(predict_proba)
     def predict(self, X: Any) -> Array:
@@ -66,8 +65,7 @@ class _VotingTrees(ClassifierMixin, BaseEstimator):
             Predicted classes.
         """
         codes = self._votes(X).argmax(axis=1)
-        labels: Array = self.classes_[codes]
-        return labels
+        return self.classes_[codes]
 
     def _checked(self, X: Any) -> Any:
         """Items to predict."""

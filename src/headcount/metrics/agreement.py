@@ -55,10 +55,7 @@ class AgreementStatistic:
 def agreement_statistics(
     ratings: ArrayLike, *, weights: str | None = None, clusters: ArrayLike | None = None
 ) -> list[AgreementStatistic]:
-    """Measure how much raters agree, beyond chance: kappa (of two), AC1 and alpha, or weighted.
-
-    `ratings` (n, R) are classes numbered from 0, and -1 where a rater has none.
-    """
+    """Kappa (of two), AC1 and alpha, or weighted, of ratings (n, R); -1 where there is none."""
     codes = np.asarray(ratings)
     if codes.ndim != 2 or codes.shape[1] < 2 or codes.dtype.kind not in "iu":
         raise HeadcountError(
@@ -182,11 +179,7 @@ _PERMUTATIONS, _FEWEST = 1999, 5
 
 
 def judge_bias(truth: ArrayLike, verdicts: ArrayLike, covariates: dict[str, Any]) -> list[Bias]:
-    """Test whether a judge's verdicts depend on covariates beyond the true class.
-
-    `verdicts` are 1 where the judge gives the verdict of interest, or scores. Covariates are
-    numbers such as lengths, or texts such as positions; items without one are left out.
-    """
+    """Test whether verdicts, 1 or scores, depend on covariates beyond the true class."""
     classes = np.unique(np.asarray(truth), return_inverse=True)[1]
     scores = np.asarray(verdicts, dtype=np.float64)
     tests = [

@@ -19,8 +19,7 @@ _SUM_TOLERANCE = 1e-3
 
 def errors(values: Any) -> Errors:
     """Return plain numbers for single values and arrays for others."""
-    errors: Errors = np.asarray(values, dtype=np.float64)[()]
-    return errors
+    return np.asarray(values, dtype=np.float64)[()]
 
 
 def check_pair(p: ArrayLike, second: ArrayLike, name: str = "p_hat") -> tuple[Floats, Floats]:

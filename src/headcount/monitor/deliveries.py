@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from headcount._support.arrays import Array, Ints
 from headcount._support.files import toml_text
+from headcount._support.parameters import check_one_each
 from headcount._support.text import first_of
 from headcount.errors import HeadcountError
 from headcount.items.arrays import Scored, Verdicts
@@ -130,11 +131,7 @@ def as_frame(
             )
         return items
     for name, values in arrays.items():
-        if len(values) != len(items):
-            raise HeadcountError(
-                f"{name}s has {len(values):,} values, but there are {len(items):,} items: pass "
-                "one per item."
-            )
+        check_one_each(f"{name}s", values, len(items))
     if classes is None:
         classes = np.unique(arrays[LABEL])
     if isinstance(items, Verdicts):

@@ -549,11 +549,7 @@ class MonitorFolder:
         _write(self.path / "rows" / _quoted(stream) / name, rows.to_bytes())
 
     def positions(self, stream: str, rows: Rows) -> Ints:
-        """Place of each row among those of a stream; -1 if it is new.
-
-        Without a column of keys, rows are known if all of them were delivered together, or
-        many in the same order.
-        """
+        """Places of rows in a stream, -1 for new ones; without keys, by joint delivery."""
         appended = self._sequence(stream)
         positions_in_stream, order = np.full(len(rows), -1), np.argsort(rows.keys)
         ordered, mark = rows.keys[order], f"{rows.fingerprint:032x}-{len(rows)}"

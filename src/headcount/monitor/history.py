@@ -278,7 +278,7 @@ class MonitorHistory:
 
     def to_prometheus(self, monitor: str) -> str:
         """Values of the last chunk of each stream, in Prometheus' text format."""
-        own = f'monitor="{_label(monitor)}"'
+        monitor_label = f'monitor="{_label(monitor)}"'
         last: dict[str, dict[str, Any]] = {}
         for stream, i in self._last.items():
             estimates = self.summaries[i].estimates
@@ -289,17 +289,17 @@ class MonitorHistory:
             for stream, summary in last.items():
                 for label, value in zip(self.spec.classes, summary.get(key, ()), strict=False):
                     names = f'group="{_label(stream)}",class="{_label(str(label))}"'
-                    lines.append(f"headcount_{name}{{{own},{names}}} {value!r}")
+                    lines.append(f"headcount_{name}{{{monitor_label},{names}}} {value!r}")
         for name in ("accuracy", "accuracy_low", "accuracy_high", "fit_p_value", "n"):
             lines.append(f"# TYPE headcount_{name} gauge")
             for stream, summary in last.items():
                 if (value := summary.get(name)) is not None:
-                    names = f'{own},group="{_label(stream)}"'
+                    names = f'{monitor_label},group="{_label(stream)}"'
                     lines.append(f"headcount_{name}{{{names}}} {value!r}")
         status = self.status()
         for name, value in (("alerts_open", len(status.open)), ("evidence", status.evidence)):
             lines.append(f"# TYPE headcount_{name} gauge")
-            lines.append(f"headcount_{name}{{{own}}} {value!r}")
+            lines.append(f"headcount_{name}{{{monitor_label}}} {value!r}")
         return "\n".join(lines) + "\n"
 
 
@@ -362,10 +362,7 @@ class _SeriesTable:
         return cls(spec, tuple(names), watched, by_place, times, streams)
 
     def mean(self, stream: str, name: str, first: int, last: int) -> tuple[float, float, float]:
-        """Mean of a share or the accuracy over some times, with its ends.
-
-        Realised values have no intervals of their own: the ends are those of their mean.
-        """
+        """Mean of a share or the accuracy over some times, with its ends."""
         label = None
         if "share:" in name:
             labels = [str(label) for label in self.spec.classes]
@@ -455,23 +452,25 @@ def _observed(
     for name, (value, unit) in zip(names, pairs, strict=False):
         rows[name] = (value, unit, summary.n)
     for name in names[len(rows) :]:
-        kind, _, rest = name.partition(":")
+        kind, _, series = name.partition(":")
         if kind == "floor":
             value, unit, n = rows["accuracy"]
             rows[name] = (-value, unit, n)
         elif kind == "start":
-            rows[name] = rows[rest]
+            rows[name] = rows[series]
         elif not is_labelled:
             rows[name] = (np.nan,) * 3
         elif kind == "error":
-            value, unit, n = rows[rest]
-            truth, _ = _realised(summary, labels.index(rest.removeprefix("share:")))
+            value, unit, n = rows[series]
+            truth, _ = _realised(summary, labels.index(series.removeprefix("share:")))
             rows[name] = (value - truth, unit, n)
-        elif rest == "floor":
+        elif series == "floor":
             value, unit, n = rows["realised:accuracy"]
             rows[name] = (-value, unit, n)
         else:
-            label = labels.index(rest.removeprefix("share:")) if rest != "accuracy" else None
+            label = (
+                labels.index(series.removeprefix("share:")) if series != "accuracy" else None
+            )
             value, unit = _realised(summary, label)
             if label is not None or spec.is_mean:
                 value, unit = _stable(value, summary.labelled), 1.0
@@ -482,11 +481,7 @@ def _observed(
 def _usual_variances(
     spec: MonitorSpec, past: Sequence[ChunkSummary], names: list[str]
 ) -> Floats:
-    """Variances between periods of the reference beyond those of samples, by series.
-
-    Each period is compared with the mean of all earlier ones, as the detector does. A variance
-    is the upper end of its interval, as few periods show it roughly.
-    """
+    """Upper ends of the variances between periods of the reference, by series."""
     observed = [_observed(spec, summary, names, is_labelled=True) for summary in past]
     periods = [numbers for numbers in observed if (numbers[:, 2] >= _LEAST_ITEMS).all()]
     if len(periods) < _FEWEST_PERIODS:

@@ -170,25 +170,7 @@ class Monitor(ShownAsPrinted):
             held in its periods.
         """
         path = Path(path)
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise HeadcountError(
-                f"{str(path)!r} exists already: choose a new folder, or open the monitor in it."
-            )
-        if (by is None) == (chunk_size is None):
-            raise HeadcountError(
-                "Pass one of `by`, such as day, and `chunk_size`, such as 1000."
-            )
-        check_choice("`metric`", metric, METRIC_NAMES)
-        if metric in RANKINGS and labels == "random":
-            raise HeadcountError(
-                f"`metric` is {metric!r}, which labels of a random sample do not correct: "
-                "choose another, such as accuracy, or complete `labels`."
-            )
-        if false_alarms < 1:
-            raise HeadcountError(
-                f"`false_alarms` is {false_alarms!r}; it must be at least 1: a false alarm in "
-                "so many chunks."
-            )
+        _check_new(path, by, chunk_size, metric, labels, false_alarms)
         spec = MonitorSpec(
             "scores",
             (),
@@ -318,9 +300,11 @@ class Monitor(ShownAsPrinted):
 
     def unnotified(self) -> tuple[Alert, ...]:
         """Open alerts that nobody was told about: see `notified`."""
-        told = [event for event in self._folder.events() if event["kind"] == "notified"]
+        notices = [event for event in self._folder.events() if event["kind"] == "notified"]
         alerts = self.status().open
-        return tuple(alert for alert in alerts if not any(alert.is_of(event) for event in told))
+        return tuple(
+            alert for alert in alerts if not any(alert.is_of(event) for event in notices)
+        )
 
     def notified(self, alert: Alert) -> None:
         """Note that somebody was told about an alert.
@@ -487,6 +471,34 @@ class Monitor(ShownAsPrinted):
         series, start = self._summaries.series, self._summaries.start
         events, past = self._folder.events(), self._summaries.past
         return MonitorHistory.of(self._spec, series, start, past, summaries, events)
+
+
+def _check_new(
+    path: Path,
+    by: str | None,
+    chunk_size: int | None,
+    metric: str,
+    labels: str,
+    false_alarms: float,
+) -> None:
+    """Raise an error if a monitor cannot be created here, or with these settings."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise HeadcountError(
+            f"{str(path)!r} exists already: choose a new folder, or open the monitor in it."
+        )
+    if (by is None) == (chunk_size is None):
+        raise HeadcountError("Pass one of `by`, such as day, and `chunk_size`, such as 1000.")
+    check_choice("`metric`", metric, METRIC_NAMES)
+    if metric in RANKINGS and labels == "random":
+        raise HeadcountError(
+            f"`metric` is {metric!r}, which labels of a random sample do not correct: "
+            "choose another, such as accuracy, or complete `labels`."
+        )
+    if false_alarms < 1:
+        raise HeadcountError(
+            f"`false_alarms` is {false_alarms!r}; it must be at least 1: a false alarm in "
+            "so many chunks."
+        )
 
 
 def _plotted(history: MonitorHistory, group: str | None, ax: Axes | None) -> Axes:

@@ -9,23 +9,9 @@ from markupsafe import Markup
 from headcount._support.execution import versions
 from headcount._support.text import Table
 from headcount.monitor.history import Alert, MonitorHistory, MonitorStatus
+from headcount.report import page as html
 from headcount.report.charts import Axis, Row, share_axis, trend_chart
-from headcount.report.page import (
-    Page,
-    advice,
-    facts,
-    folded,
-    headline,
-    hidden_rows,
-    legend,
-    note,
-    now,
-    pair,
-    panels,
-    paragraph,
-    scrolled,
-    section,
-)
+from headcount.report.page import Page
 
 # A page shows at most so many groups and classes, and the last chunks of long monitors.
 _MOST_GROUPS, _MOST_CLASSES, _MOST_CHUNKS = 12, 6, 400
@@ -42,31 +28,35 @@ def monitor_page(history: MonitorHistory) -> Page:
     chunks = _chunk_table(history).to_html(css_class="sortable", label="Chunks")
     return Page(
         title="What the monitor sees",
-        eyebrow=[f"{status.chunks:,} chunks, the last {status.last or 'not there yet'}", now()],
+        eyebrow=[
+            f"{status.chunks:,} chunks, the last {status.last or 'not there yet'}",
+            html.now(),
+        ],
         headline=_headline(status, metric),
         sections=[
-            advice(_advice(metric)) if status.open else Markup(""),
+            html.advice(_advice(metric)) if status.open else Markup(""),
             *(
-                section(
+                html.section(
                     "Over time" if len(streams) == 1 else stream,
-                    legend(
+                    html.legend(
                         ("estimate", "estimate, 95% interval"),
                         ("truth line", "by labels that arrived"),
                         ("flag", "do not rely on it"),
                         ("alert", "alert"),
                     ),
-                    panels(_panels(history, stream), wide=True, scrolls=True),
+                    html.panels(_panels(history, stream), wide=True, scrolls=True),
                 )
                 for stream in streams
             ),
-            note(f"{n_hidden} more groups are in the downloads." if n_hidden else ""),
-            section(
-                "Alerts", scrolled(alerts) if history.alerts else paragraph("None so far.")
+            html.note(f"{n_hidden} more groups are in the downloads." if n_hidden else ""),
+            html.section(
+                "Alerts",
+                html.scrolled(alerts) if history.alerts else html.paragraph("None so far."),
             ),
-            section(
+            html.section(
                 "Chunks",
-                scrolled(chunks, "tall dates"),
-                hidden_rows(len(history.chunks) - _MOST_ROWS, "earlier chunks"),
+                html.scrolled(chunks, "tall dates"),
+                html.hidden_rows(len(history.chunks) - _MOST_ROWS, "earlier chunks"),
             ),
             _method_section(history, status),
         ],
@@ -81,15 +71,15 @@ def monitor_page(history: MonitorHistory) -> Page:
 
 
 def _method_section(history: MonitorHistory, status: MonitorStatus) -> Markup:
-    return section(
+    return html.section(
         "How it was done",
-        paragraph(
+        html.paragraph(
             "Each chunk is compared with the mean of all earlier ones. Without any change, the "
             f"mean number of chunks between alerts is at least {status.false_alarms:g}."
         ),
-        folded(
+        html.folded(
             "How alerts are raised",
-            paragraph(
+            html.paragraph(
                 "The detector adds up evidence of a change in the shares, in the "
                 f"{history.spec.metric_name} and in the form of the scores, over all groups "
                 f"together. It is {status.evidence:.1f} now, and an alert is raised at "
@@ -98,7 +88,7 @@ def _method_section(history: MonitorHistory, status: MonitorStatus) -> Markup:
                 "classes."
             ),
         ),
-        pair(facts("Monitor", _facts(history)), facts("Versions", versions())),
+        html.pair(html.facts("Monitor", _facts(history)), html.facts("Versions", versions())),
     )
 
 
@@ -120,7 +110,7 @@ def _headline(status: MonitorStatus, metric: str) -> Markup:
             f"its shares and {metric}."
         )
     kind = "unsure" if status.acknowledged or status.unreliable else "fits"
-    return headline(
+    return html.headline(
         "broken" if status.open else kind,
         answer,
         [*sentences, *doubts],

@@ -165,10 +165,7 @@ class ChunkSummaries:
     def summarise(
         self, chunks: list[Rows], seeds: list[int], earlier: Sequence[Earlier]
     ) -> list[ChunkSummary]:
-        """Summaries of chunks; the seed of a chunk is a function of its content.
-
-        `earlier` has the labelled chunks that each follows: summaries, or places in `chunks`.
-        """
+        """Summaries of chunks by their seeds, and the labelled chunks that each follows."""
         scored = [rows.take(~np.isnan(rows.scores).any(axis=1)) for rows in chunks]
         summaries = [
             self._realised(rows, n_missing=len(delivered) - len(rows))
@@ -333,8 +330,8 @@ class ChunkSummaries:
             [members[chunk] if chunk in members else summaries[chunk] for chunk in followed]
             for _, _, followed, _ in batch
         ]
-        made = self.summarise([rows for _, rows, _, _ in batch], seeds, earlier)
-        for (chunk, _, _, rests_on), summary in zip(batch, made, strict=True):
+        new_summaries = self.summarise([rows for _, rows, _, _ in batch], seeds, earlier)
+        for (chunk, _, _, rests_on), summary in zip(batch, new_summaries, strict=True):
             summaries[chunk] = replace(summary, rests_on=rests_on)
         for stream in sorted({chunk.stream for chunk in members}):
             folder.write_summaries(stream, chunks, summaries)
@@ -743,11 +740,7 @@ class _State:
 
 
 class _Return:
-    """Evidence that a changed series is back, for each time at which it may have come back.
-
-    The size of the change is the mean of the values before that time, so that the evidence is
-    a likelihood ratio of the values since then.
-    """
+    """Evidence that a changed series is back, as a likelihood ratio since each time."""
 
     def __init__(self, z: Floats, most: float) -> None:
         self.n, self.total, self.most = len(z) + _ZEROS, float(z.sum()), most
@@ -763,10 +756,7 @@ class _Return:
 
 
 def _total_variance(values: Floats) -> Floats:
-    """Variance of the values of each series up to each time; 0 where too few are known.
-
-    By successive differences, which hardly notice a single change of the level.
-    """
+    """Variance of values up to each time, by successive differences; 0 if there are few."""
     variances = np.zeros(values.shape)
     for c in range(values.shape[1]):
         times = np.flatnonzero(np.isfinite(values[:, c]))

@@ -310,14 +310,7 @@ _LEAST = 1e-12
 
 
 def log_ratios(shares: Floats, shrinkage: float = 0.0) -> Floats:
-    """Centred log-ratios: logarithms of the shares minus their mean.
-
-    Distances between them are Aitchison's, as are those between isometric log-ratios.
-
-    >>> import numpy as np
-    >>> log_ratios(np.array([[0.5, 0.5], [0.1, 0.9]])).round(2) + 0.0
-    array([[ 0. ,  0. ], [-1.1,  1.1]])
-    """
+    """Centred log-ratios, with Aitchison's distances: logarithms of shares minus their mean."""
     K = shares.shape[1]
     least = (1 - shrinkage) * _LEAST + shrinkage * (1 + K * _LEAST) / K
     logs = np.log((1 - shrinkage) * shares + least)
@@ -367,8 +360,7 @@ class InLogRatios:
 
     def embed(self, items: Floats) -> Embedding:
         """Embed items given as posteriors."""
-        embedding: Embedding = self.inner.embed(self._of(items))
-        return embedding
+        return self.inner.embed(self._of(items))
 
     def ratios(self, items: Floats) -> Floats:
         """Likelihood of each item under each class, each row up to its own factor."""

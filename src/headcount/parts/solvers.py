@@ -622,18 +622,6 @@ class TowardsMaximum:
     items and m training items, is about K - 1 on average if the shares are those of training.
     Up to 3 (K - 1) the result is the early one. Above it, the part of the way from the maximum
     to the early one falls with the square of the gain, so that shares come next to zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from headcount.samples import Samples
-    >>> ratios = np.repeat([[2.0, 1.0], [0.9, 2.0]], [90, 10], axis=0)
-    >>> em = ExpectationMaximisation(0.01, by_norm=False)
-    >>> prior, sample = np.array([0.5, 0.5]), Samples.whole(100)
-    >>> em.solve(ratios, sample, prior).prevalence.round(2)
-    array([[0.98, 0.02]])
-    >>> TowardsMaximum(em).solve(ratios, sample, prior).prevalence.round(2)
-    array([[1., 0.]])
     """
 
     early: ExpectationMaximisation

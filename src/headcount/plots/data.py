@@ -282,12 +282,11 @@ def _nearest(points: Floats, level: float) -> Bools:
 def _box(groups: Any) -> pl.DataFrame:
     error = pl.col("error")
     ends = {"low": WHISKERS[0], "q1": 0.25, "median": 0.5, "q3": 0.75, "high": WHISKERS[1]}
-    boxes: pl.DataFrame = groups.agg(
+    return groups.agg(
         *(error.quantile(q, "linear").alias(name) for name, q in ends.items()),
         error.mean().alias("mean"),
         pl.len().alias("n"),
     )
-    return boxes
 
 
 def _check_intervals(table: pl.DataFrame) -> None:

@@ -12,24 +12,8 @@ from headcount._support.documentation import documented
 from headcount._support.frames import pl
 from headcount._support.parameters import check_positive
 from headcount.errors import HeadcountError
-from headcount.plots import data
-from headcount.plots._style import (
-    FAINT,
-    INK,
-    PALE,
-    Canvas,
-    by_method,
-    draw_curve,
-    enough_samples,
-    font_size,
-    grouped_boxes,
-    lighter,
-    method_styles,
-    names_in_order,
-    open_canvas,
-    read,
-    text_width,
-)
+from headcount.plots import _style, data
+from headcount.plots._style import FAINT, INK, PALE
 from headcount.plots.share_plots import diagonal
 
 if TYPE_CHECKING:
@@ -77,21 +61,21 @@ def error_by_shift(
     1
     """
     groups = data.error_by_shift(frame, bins=bins)
-    methods = names_in_order(groups)
-    canvas = open_canvas(
+    methods = _style.names_in_order(groups)
+    canvas = _style.open_canvas(
         ax, width, 0.4 + 0.55 * width, legend=methods, labels=labels, lines=True
     )
     _samples_behind(canvas, groups.filter(groups["method"] == methods[0]))
     symbols: dict[str, Artist] = {}
-    for method, style, method_groups in by_method(groups):
+    for method, style, method_groups in _style.by_method(groups):
         shift, mean, sd = (method_groups[name].to_numpy() for name in ("shift", "mean", "sd"))
-        enough = enough_samples(method_groups["n"].to_numpy(), fewest)
+        enough = _style.enough_samples(method_groups["n"].to_numpy(), fewest)
         if bands and len(methods) <= _MOST_BANDS:
             low = np.maximum(mean - sd, 0) if (mean >= 0).all() else mean - sd
             canvas.ax.fill_between(
                 shift, low, mean + sd, where=enough, color=style.colour, alpha=0.18, linewidth=0
             )
-        symbols[method] = draw_curve(canvas.ax, shift, mean, style, enough)
+        symbols[method] = _style.draw_curve(canvas.ax, shift, mean, style, enough)
     canvas.tidy("shift from training", f"mean {error}")
     _from_zero(canvas.ax, groups["mean"])
     canvas.legend(symbols)
@@ -126,15 +110,15 @@ def supremacy(
     4
     """
     groups = data.supremacy(frame, bins=bins)
-    methods = names_in_order(groups)
-    canvas = open_canvas(ax, width, 0.4 + 0.5 * width, legend=methods, labels=labels)
+    methods = _style.names_in_order(groups)
+    canvas = _style.open_canvas(ax, width, 0.4 + 0.5 * width, legend=methods, labels=labels)
     left, right = (groups[name].to_numpy() for name in ("left", "right"))
     values = np.unique(left)
     gap = np.diff(values).min() if len(values) > 1 else 0.1
     single = bool((left == right).all())
     foot = dict.fromkeys(values.tolist(), 0.0)
     symbols: dict[str, Artist] = {}
-    for method, style, bars in by_method(groups):
+    for method, style, bars in _style.by_method(groups):
         for row in bars.iter_rows(named=True):
             at, span = row["left"], row["right"] - row["left"]
             start, wide = (at - 0.45 * gap, 0.9 * gap) if single else (at, span)
@@ -157,7 +141,7 @@ def _from_zero(ax: Axes, errors: pl.Series) -> None:
         ax.set_ylim(bottom=0)
 
 
-def _samples_behind(canvas: Canvas, groups: pl.DataFrame) -> None:
+def _samples_behind(canvas: _style.Canvas, groups: pl.DataFrame) -> None:
     """Draw the number of samples by shift, on a separate axis in the background."""
     from matplotlib.ticker import MaxNLocator
 
@@ -167,7 +151,7 @@ def _samples_behind(canvas: Canvas, groups: pl.DataFrame) -> None:
         gap = np.diff(left).min() if len(left) > 1 else 0.1
         left, right = left - 0.4 * gap, right + 0.4 * gap
     behind.bar(
-        left, groups["n"], right - left, align="edge", color=lighter(PALE, 0.35),
+        left, groups["n"], right - left, align="edge", color=_style.lighter(PALE, 0.35),
         edgecolor="white", linewidth=0.5,
     )  # fmt: skip
     behind.set_ylabel(canvas.named("samples"), fontsize=canvas.text, color=FAINT)
@@ -202,7 +186,7 @@ def error_boxes(
     4
     """
     boxes = data.error_boxes(frame, bins=bins)
-    canvas = grouped_boxes(boxes, ax, width, labels, fewest)
+    canvas = _style.grouped_boxes(boxes, ax, width, labels, fewest)
     canvas.label("shift from training", error)
     _from_zero(canvas.ax, boxes["low"])
     return canvas.ax
@@ -243,12 +227,12 @@ def letter_values(
     3
     """
     letters = data.letter_values(frame)
-    methods = names_in_order(letters)
+    methods = _style.names_in_order(letters)
     colours, kinds = _family_colours(methods, families)
-    canvas = open_canvas(
+    canvas = _style.open_canvas(
         ax, width, 0.5 + 0.19 * len(methods), legend=list(kinds), labels=labels
     )
-    errors = read(frame, ("method",), ("error",))
+    errors = _style.read(frame, ("method",), ("error",))
     for i, method in enumerate(methods):
         method_letters = letters.filter(letters["method"] == method)
         method_errors = errors.filter(errors["method"] == method)["error"].to_numpy()
@@ -281,7 +265,7 @@ def _draw_letters(ax: Axes, at: int, letters: pl.DataFrame, errors: Any, colour:
     depth = len(letters)
     for i, (low, high) in enumerate(letters.select("low", "high").rows()[:0:-1]):
         rank = depth - 1 - i  # 1 for the box of half the errors
-        shade = lighter(colour, 0.12 + 0.7 * (rank - 1) / max(depth - 1, 1))
+        shade = _style.lighter(colour, 0.12 + 0.7 * (rank - 1) / max(depth - 1, 1))
         ax.barh(
             at, high - low, 0.8 * (1 - (rank - 1) / depth), low,
             facecolor=shade, edgecolor="white", linewidth=0.3, zorder=2,
@@ -300,13 +284,13 @@ def _family_colours(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Colours of the methods, and of the families for the legend."""
     if families is None:
-        colour = method_styles(["all"])["all"].colour
+        colour = _style.method_styles(["all"])["all"].colour
         return dict.fromkeys(methods, colour), {}
     missing = [method for method in methods if method not in families]
     if missing:
         raise HeadcountError(f"families has none for {missing[0]!r}: pass one per method.")
     kinds = list(dict.fromkeys(families[method] for method in methods))
-    styles = method_styles(kinds)
+    styles = _style.method_styles(kinds)
     of_kind = {kind: styles[kind].colour for kind in kinds}
     return {method: of_kind[families[method]] for method in methods}, of_kind
 
@@ -347,15 +331,15 @@ def learning_curves(
     'log'
     """
     curves = data.learning_curves(frame)
-    methods = names_in_order(curves)
-    canvas = open_canvas(
+    methods = _style.names_in_order(curves)
+    canvas = _style.open_canvas(
         ax, width, 0.4 + 0.5 * width, legend=methods, labels=labels, lines=True
     )
     symbols: dict[str, Artist] = {}
-    for method, style, curve in by_method(curves):
+    for method, style, curve in _style.by_method(curves):
         size, mean, se = (curve[name].to_numpy() for name in ("size", "mean", "se"))
         canvas.ax.vlines(size, mean - se, mean + se, colors=style.colour, linewidth=0.9)
-        symbols[method] = draw_curve(canvas.ax, size, mean, style)
+        symbols[method] = _style.draw_curve(canvas.ax, size, mean, style)
     sizes = curves["size"].unique().sort().to_numpy()
     if sizes[0] > 0 and sizes[-1] >= 5 * sizes[0]:
         _log_sizes(canvas, sizes)
@@ -364,14 +348,14 @@ def learning_curves(
     return canvas.ax
 
 
-def _log_sizes(canvas: Canvas, sizes: Floats) -> None:
+def _log_sizes(canvas: _style.Canvas, sizes: Floats) -> None:
     """Set a logarithmic axis labelled with the sizes themselves, as far as they fit."""
     ax = canvas.ax
     ax.set_xscale("log")
     inches = ax.bbox.width / ax.figure.dpi / math.log(sizes[-1] / sizes[0])
     named = sizes[:1].tolist()
     for size in sizes[1:].tolist():
-        needed = text_width(f"{size:,.0f}00", canvas.small)
+        needed = _style.text_width(f"{size:,.0f}00", canvas.small)
         if math.log(size / named[-1]) * inches >= needed:
             named.append(size)
     ax.set_xticks(named, [f"{size:,.0f}" for size in named])
@@ -408,7 +392,7 @@ def critical_difference(
     bars = _levels(_spans(table))
     rows = math.ceil(n / 2)
     top = 0.45 + 0.32 * len(set(bars.values()))  # depth of the first name, in rows
-    canvas = open_canvas(ax, width, 0.65 + 0.18 * (top + rows), labels=labels)
+    canvas = _style.open_canvas(ax, width, 0.65 + 0.18 * (top + rows), labels=labels)
     axes = canvas.ax
     right = max(float(n), 1 + difference)
     axes.set(xlim=(1, right), ylim=(top + rows - 0.5, 0))
@@ -425,7 +409,7 @@ def critical_difference(
     return axes
 
 
-def _rank_axis(canvas: Canvas, n_methods: int, difference: float) -> None:
+def _rank_axis(canvas: _style.Canvas, n_methods: int, difference: float) -> None:
     """Draw the line of ranks, and above it the length of the critical difference."""
     from matplotlib.transforms import ScaledTranslation
 
@@ -438,7 +422,7 @@ def _rank_axis(canvas: Canvas, n_methods: int, difference: float) -> None:
         spine.set_visible(side == "top")
         spine.set_color(INK)
     # Ranks horizontally. Vertically, points above the axes to make room for the numbers.
-    rise = 10 + 1.4 * font_size(canvas.small)
+    rise = 10 + 1.4 * _style.font_size(canvas.small)
     above = ax.get_xaxis_transform()
     ax.plot(
         [1, 1 + difference], [1, 1], color=INK, linewidth=1.2, marker="|", markersize=6,
@@ -452,14 +436,14 @@ def _rank_axis(canvas: Canvas, n_methods: int, difference: float) -> None:
 
 
 def _name(
-    canvas: Canvas, method: str, rank: float, depth: float, edge: float, on_left: bool
+    canvas: _style.Canvas, method: str, rank: float, depth: float, edge: float, on_left: bool
 ) -> None:
     """Draw a line from a rank down and outwards to the name."""
     ax = canvas.ax
     ax.plot([rank, rank, edge], [0, depth, depth], color=FAINT, linewidth=0.7, clip_on=False)
     side, away = ("right", -1) if on_left else ("left", 1)
     number = f"{rank:.1f}"
-    beyond = 6 + 72 * text_width(number, canvas.small)
+    beyond = 6 + 72 * _style.text_width(number, canvas.small)
     for text, distance, colour in ((number, 3, FAINT), (canvas.named(method), beyond, INK)):
         ax.annotate(
             text, (edge, depth), (away * distance, 0), textcoords="offset points", ha=side,
@@ -512,8 +496,8 @@ def means(
     ['†']
     """
     table = data.means(frame)
-    canvas = open_canvas(ax, width, 0.5 + 0.19 * len(table), labels=labels)
-    axes, colour = canvas.ax, method_styles(["mean"])["mean"].colour
+    canvas = _style.open_canvas(ax, width, 0.5 + 0.19 * len(table), labels=labels)
+    axes, colour = canvas.ax, _style.method_styles(["mean"])["mean"].colour
     at = range(len(table))
     axes.hlines(at, table["low"], table["high"], colors=colour, linewidth=1.4)
     axes.plot(table["mean"], at, linestyle="none", marker="o", markersize=4.5, color=colour)

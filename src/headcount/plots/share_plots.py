@@ -15,34 +15,13 @@ from headcount._support.documentation import documented
 from headcount._support.frames import pl
 from headcount._support.parameters import check_share
 from headcount.errors import HeadcountError
-from headcount.plots import data
-from headcount.plots._style import (
-    FAINT,
-    INK,
-    PALE,
-    Canvas,
-    MethodStyle,
-    by_method,
-    draw_curve,
-    enough_samples,
-    grouped_boxes,
-    lighter,
-    lying_boxes,
-    method_styles,
-    names_in_order,
-    of_class,
-    open_canvas,
-    open_panels,
-    read,
-    text_width,
-)
+from headcount.plots import _style, data
+from headcount.plots._style import FAINT, INK, PALE
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from headcount.plots._style import Canvas, MethodStyle
 
 
 _ZERO: dict[str, Any] = {
@@ -102,10 +81,12 @@ def diagonal(
     'true share of a'
     """
     groups = data.diagonal(frame, positive=positive, spread=spread, bins=bins)
-    methods = names_in_order(groups)
-    canvas = open_canvas(ax, width, width - 0.15, legend=methods, labels=labels, lines=True)
+    methods = _style.names_in_order(groups)
+    canvas = _style.open_canvas(
+        ax, width, width - 0.15, legend=methods, labels=labels, lines=True
+    )
     symbols: dict[str, Artist] = {}
-    for method, style, method_groups in by_method(groups):
+    for method, style, method_groups in _style.by_method(groups):
         band = bands and len(methods) <= _MOST_BANDS
         symbols[method] = _estimates(canvas.ax, method_groups, style, band, fewest)
     of = _shown_class(frame, positive)
@@ -139,11 +120,11 @@ def diagonal_panels(
     2
     """
     groups = data.diagonal(frame, positive=positive, spread=spread, bins=bins)
-    methods = names_in_order(groups)
+    methods = _style.names_in_order(groups)
     most = max(1, math.floor(width / 1.15))
     across = math.ceil(len(methods) / math.ceil(len(methods) / most))  # rows of equal length
-    figure, panels = open_panels(len(methods), across, width, labels)
-    style = replace(method_styles(methods)[methods[0]], marker="")
+    figure, panels = _style.open_panels(len(methods), across, width, labels)
+    style = replace(_style.method_styles(methods)[methods[0]], marker="")
     for i, (method, panel) in enumerate(zip(methods, panels, strict=True)):
         method_groups = groups.filter(groups["method"] == method)
         _estimates(panel.ax, method_groups, style, bands, fewest)
@@ -161,7 +142,7 @@ def diagonal_panels(
     return figure
 
 
-def _mark_training(canvas: Canvas, share: float | None) -> None:
+def _mark_training(canvas: _style.Canvas, share: float | None) -> None:
     """Point on the diagonal at the share of the class in the training set."""
     if share is not None:
         share = check_share("training", share)
@@ -202,14 +183,18 @@ def calibration(
     'predicted share'
     """
     groups = data.calibration(frame, bins=bins)
-    methods = names_in_order(groups)
-    canvas = open_canvas(ax, width, width - 0.15, legend=methods, labels=labels, lines=True)
+    methods = _style.names_in_order(groups)
+    canvas = _style.open_canvas(
+        ax, width, width - 0.15, legend=methods, labels=labels, lines=True
+    )
     symbols: dict[str, Artist] = {}
-    for method, style, method_groups in by_method(groups):
+    for method, style, method_groups in _style.by_method(groups):
         score, low, high = (method_groups[name].to_numpy() for name in ("score", "low", "high"))
-        enough = enough_samples(method_groups["n"].to_numpy(), fewest)
+        enough = _style.enough_samples(method_groups["n"].to_numpy(), fewest)
         canvas.ax.vlines(score, low, high, color=style.colour, alpha=0.5, linewidth=1.0)
-        symbols[method] = draw_curve(canvas.ax, score, method_groups["share"], style, enough)
+        symbols[method] = _style.draw_curve(
+            canvas.ax, score, method_groups["share"], style, enough
+        )
     _share_axes(canvas, "predicted share", "observed share")
     canvas.legend(symbols)
     return canvas.ax
@@ -244,11 +229,11 @@ def bias_boxes(
     boxes = data.bias_boxes(frame, positive=positive, bins=bins)
     of = _shown_class(frame, positive)
     if bins == 1:
-        canvas = lying_boxes(boxes, ax, width, labels)
+        canvas = _style.lying_boxes(boxes, ax, width, labels)
         canvas.label(f"estimated - true share{of}", "")
         canvas.ax.axvline(0, **_ZERO)
     else:
-        canvas = grouped_boxes(boxes, ax, width, labels, fewest)
+        canvas = _style.grouped_boxes(boxes, ax, width, labels, fewest)
         canvas.label(f"true share{of}", "estimated - true share")
         canvas.ax.axhline(0, **_ZERO)
     return canvas.ax
@@ -281,9 +266,9 @@ def bars(
     with_reference = "reference" in table.columns
     n = len(table)
     names = ["estimate", "interval", *(["reference"] if with_reference else [])]
-    canvas = open_canvas(ax, width, 0.5 + 0.24 * n, legend=names, labels=labels)
-    axes, colour = canvas.ax, method_styles(["share"])["share"].colour
-    boxes = axes.barh(range(n), table["share"], 0.6, color=lighter(colour, 0.55))
+    canvas = _style.open_canvas(ax, width, 0.5 + 0.24 * n, legend=names, labels=labels)
+    axes, colour = canvas.ax, _style.method_styles(["share"])["share"].colour
+    boxes = axes.barh(range(n), table["share"], 0.6, color=_style.lighter(colour, 0.55))
     lines = axes.hlines(range(n), table["low"], table["high"], colors=INK, linewidth=1.4)
     symbols: dict[str, Any] = {"estimate": boxes, "interval": lines}
     if with_reference:
@@ -300,9 +285,9 @@ def bars(
 
 
 def _estimates(
-    ax: Axes, rows: pl.DataFrame, style: MethodStyle, band: bool, fewest: int
+    ax: Axes, rows: pl.DataFrame, style: _style.MethodStyle, band: bool, fewest: int
 ) -> Artist:
-    true, enough = rows["true"].to_numpy(), enough_samples(rows["n"].to_numpy(), fewest)
+    true, enough = rows["true"].to_numpy(), _style.enough_samples(rows["n"].to_numpy(), fewest)
     if band:
         ax.fill_between(
             true, rows["low"], rows["high"], where=enough, color=style.colour, alpha=0.22,
@@ -312,10 +297,10 @@ def _estimates(
             ax.vlines(true, rows["low"], rows["high"], color=style.colour, alpha=0.5)
     if len(rows) == 1 and not style.marker:
         style = replace(style, marker="o")
-    return draw_curve(ax, true, rows["estimated"], style, enough)
+    return _style.draw_curve(ax, true, rows["estimated"], style, enough)
 
 
-def _share_axes(canvas: Canvas, x: str, y: str) -> None:
+def _share_axes(canvas: _style.Canvas, x: str, y: str) -> None:
     """Set both axes to the range from 0 to 1, and draw the diagonal."""
     ax = canvas.ax
     ax.plot([0, 1], [0, 1], color=INK, linestyle=(0, (4, 3)), linewidth=0.8, zorder=1)
@@ -329,7 +314,9 @@ def _share_axes(canvas: Canvas, x: str, y: str) -> None:
 
 def _shown_class(frame: Any, positive: Any) -> str:
     """Text after "share" in labels: the class, if only one is shown."""
-    classes = names_in_order(of_class(read(frame, ("class",), ()), positive), "class")
+    classes = _style.names_in_order(
+        _style.of_class(_style.read(frame, ("class",), ()), positive), "class"
+    )
     return f" of {classes[0]}" if len(classes) == 1 else ""
 
 
@@ -375,15 +362,18 @@ def by_group(
     'share of spam'
     """
     table = data.by_group(frame, positive=positive, compared=compared)
-    classes, groups = names_in_order(table, "class"), names_in_order(table, "group")
+    classes, groups = (
+        _style.names_in_order(table, "class"),
+        _style.names_in_order(table, "group"),
+    )
     with_reference = "reference" in table.columns
     named = classes if len(classes) > 1 or compared else []
     unsure = [place for place, name in enumerate(groups) if name in set(map(str, doubtful))]
     names = [*named, *compared, *(["reference"] if with_reference else [])]
     names += [_DOUBTFUL] if unsure else []
-    canvas = open_canvas(ax, width, _HEIGHT, legend=names, labels=labels, lines=line)
+    canvas = _style.open_canvas(ax, width, _HEIGHT, legend=names, labels=labels, lines=line)
     symbols: dict[str, Artist] = {}
-    for i, (name, style) in enumerate(method_styles(classes).items()):
+    for i, (name, style) in enumerate(_style.method_styles(classes).items()):
         rows = table.filter(table["class"] == name)
         x = np.array([groups.index(group) for group in rows["group"]], dtype=np.float64)
         if not line:
@@ -391,9 +381,9 @@ def by_group(
         symbol = _shares(canvas.ax, x, rows, style, line)
         if named:
             symbols[name] = symbol
-        styles = method_styles([name, *compared])
+        styles = _style.method_styles([name, *compared])
         for column in compared:
-            symbols[column] = draw_curve(canvas.ax, x, rows[column], styles[column])
+            symbols[column] = _style.draw_curve(canvas.ax, x, rows[column], styles[column])
             symbols[column].set(alpha=0.7, linewidth=1.0 if line else 0.0, zorder=1.8)
         if with_reference:
             (symbols["reference"],) = canvas.ax.plot(
@@ -411,35 +401,34 @@ def by_group(
         symbols["reference"] = symbols.pop("reference")  # last in the legend
     for place in unsure:
         symbols[_DOUBTFUL] = canvas.ax.axvspan(
-            place - 0.5,
-            place + 0.5,
-            facecolor=PALE,
-            edgecolor="white",
-            hatch="//",
-            alpha=0.6,
-            zorder=0,
-        )
+            place - 0.5, place + 0.5, facecolor=PALE, edgecolor="white", hatch="//",
+            alpha=0.6, zorder=0,
+        )  # fmt: skip
     canvas.legend(symbols)
     return canvas.ax
 
 
-def _shares(ax: Axes, x: Any, rows: pl.DataFrame, style: MethodStyle, line: bool) -> Artist:
+def _shares(
+    ax: Axes, x: Any, rows: pl.DataFrame, style: _style.MethodStyle, line: bool
+) -> Artist:
     low, high = rows["low"].to_numpy(), rows["high"].to_numpy()
     joined = line and len(rows) > 1
     if joined:
         ax.fill_between(x, low, high, color=style.colour, alpha=0.22, linewidth=0)
     else:
         ax.vlines(x, low, high, colors=style.colour, alpha=0.6, linewidth=1.4)
-    return draw_curve(ax, x, rows["share"], style if joined else replace(style, line="none"))
+    return _style.draw_curve(
+        ax, x, rows["share"], style if joined else replace(style, line="none")
+    )
 
 
-def _name_groups(canvas: Canvas, groups: list[str], width: float) -> None:
+def _name_groups(canvas: _style.Canvas, groups: list[str], width: float) -> None:
     """Names of every n-th group, as many as fit."""
     short = [name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in groups]
     if canvas.figure is None:
         width = canvas.ax.bbox.width / canvas.ax.figure.dpi
     room = max(width - _SIDES, 0.5) / len(groups)
-    widest = max(text_width(name, canvas.small) for name in short) + 0.12
+    widest = max(_style.text_width(name, canvas.small) for name in short) + 0.12
     step = math.ceil(widest / room)
     canvas.ax.set_xticks(range(0, len(groups), step), short[::step], parse_math=False)
     canvas.ax.tick_params(axis="x", labelcolor=INK)
@@ -490,13 +479,13 @@ def simplex(
     if len(classes) != 3:
         raise HeadcountError(f"classes has {len(classes)} names; a triangle needs 3.")
     table = data.simplex(shares, level=0.95 if level is None else level)
-    methods = names_in_order(table)
+    methods = _style.names_in_order(table)
     named = [method for method in methods if method]
     legend = [*named, *(["truth"] if truth is not None else [])]
-    canvas = open_canvas(ax, width, 0.3 + 0.8 * width, legend=legend, labels=labels)
+    canvas = _style.open_canvas(ax, width, 0.3 + 0.8 * width, legend=legend, labels=labels)
     _frame(canvas, [str(label) for label in classes])
     symbols: dict[str, Artist] = {}
-    for method, style, rows in by_method(table):
+    for method, style, rows in _style.by_method(table):
         if level is not None:
             region = hull(rows.filter(rows["inside"]).select("x", "y").to_numpy())
             canvas.ax.fill(
@@ -523,7 +512,7 @@ def simplex(
     return canvas.ax
 
 
-def _frame(canvas: Canvas, classes: Sequence[str]) -> None:
+def _frame(canvas: _style.Canvas, classes: Sequence[str]) -> None:
     """Draw triangle, grid, shares along the sides and names at the corners."""
     ax, corners = canvas.ax, np.eye(3)
     ax.set_axis_off()

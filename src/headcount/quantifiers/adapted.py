@@ -178,8 +178,7 @@ class AdaptedClassifier(ClassifierMixin, BaseEstimator):
             Labels.
         """
         codes = self.predict_proba(X).argmax(axis=1)
-        labels: Array = self.classes_[codes]
-        return labels
+        return self.classes_[codes]
 
     def __sklearn_tags__(self) -> Any:
         return with_input_of(self.classifier, super().__sklearn_tags__())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
-from inspect import signature
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._support.arrays import Array, Floats, Ints
-from headcount._support.documentation import documented, parametrised
+from headcount._support.documentation import documented, parametrised, with_example
 from headcount._support.parameters import check_not_negative
 from headcount.errors import HeadcountError
 from headcount.estimates.estimate import Estimate
@@ -25,7 +24,7 @@ from headcount.estimates.estimation import (
     estimate_pool,
     plan_labels,
 )
-from headcount.estimates.labels.plan import LabelPlan
+from headcount.estimates.labels.plan import LabelPlan, PlanOptions
 from headcount.items.arrays import (
     Scored,
     Verdicts,
@@ -435,18 +434,8 @@ class Quantifier(ShareEstimator):
             budgets buy. Pass it to `estimate` as ``design``, with the labels.
         """
         check_is_fitted(self, "fitted_")
-        return plan_labels(
-            self.fitted_,
-            X,
-            precision=precision,
-            budget=budget,
-            positive=positive,
-            groups=groups,
-            strata=strata,
-            estimand=estimand,
-            level=level,
-            random_state=random_state,
-        )
+        options = PlanOptions(precision, budget, positive, strata, estimand, level)
+        return plan_labels(self.fitted_, X, groups, options, random_state)
 
     @property
     def n_features_in_(self) -> int:
@@ -653,15 +642,8 @@ array([0. , 0.5, 0.5])"""
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 def quantifier_class(cls: _Method) -> _Method:
     """Make a method of a class: see `parametrised`; the docstring gets an example as well."""
-    method = parametrised(cls)
-    if "\nExamples\n" not in (method.__doc__ or ""):
-        example = _TWO_CLASSES if method.info.multiclass == "one-vs-rest" else _THREE_CLASSES
-        seed = "random_state=0" if "random_state" in signature(method).parameters else ""
-        home = method.__module__
-        home = "headcount" if home.startswith("headcount.") else home
-        text = example.format(home=home, name=method.__name__, seed=seed)
-        method.__doc__ = f"{method.__doc__}\n\nExamples\n--------\n{text}"
-    return method
+    example = _TWO_CLASSES if cls.info.multiclass == "one-vs-rest" else _THREE_CLASSES
+    return with_example(parametrised(cls), example)
 
 
 @dataclass(eq=False, repr=False)

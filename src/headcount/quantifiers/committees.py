@@ -96,10 +96,7 @@ def items_of_posteriors(source: ItemSource, posteriors: Floats) -> Any:
 
 
 def combined(solutions: Sequence[Solution], weights: Floats, rule: str) -> Solution:
-    """Combine the estimates of M members for each of S samples.
-
-    `weights` has the shape (M, S); `rule` is "mean" or "median".
-    """
+    """Combine the estimates of M members for each of S samples, by "mean" or "median"."""
     shares = [solution.prevalence for solution in solutions]
     combine = _mean if rule == "mean" else _median
     return Solution.combined(combine(shares, weights), solutions)
@@ -161,10 +158,7 @@ class Weighting:
     def weights(
         self, members: Sequence[Fitted], items: Sequence[Any], training: Training, seed: int
     ) -> Floats:
-        """Weights of fitted members, with a sum of 1.
-
-        `items` has the training items as each member takes them.
-        """
+        """Weights of fitted members with a sum of 1, from training items as each takes them."""
         weights = self.given
         if self.metric:
             trials = self._trials(training, seed)
@@ -490,8 +484,7 @@ class Mean(Quantifier):
         """Weights of the quantifiers, with a sum of 1."""
         check_is_fitted(self, "fitted_")
         model: Any = self.fitted_.model
-        weights: Floats = model.committee.weights
-        return weights
+        return model.committee.weights
 
 
 @dataclass(frozen=True, eq=False)

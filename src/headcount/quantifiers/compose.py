@@ -132,8 +132,11 @@ class Compose(Quantifier):
         return Moments(representation, solver)
 
 
-def _wrong_solver(solver: Any, taken: str, given: Any, advice: str) -> HeadcountError:
+def _wrong_solver(
+    solver: Any, input_kind: str, representation: Any, advice: str
+) -> HeadcountError:
     return HeadcountError(
-        f"solver is {type(solver).__name__}, which takes {taken}, and {type(given).__name__} "
-        f"does not return them: pass another solver, such as {advice}."
+        f"solver is {type(solver).__name__}, which takes {input_kind}, and "
+        f"{type(representation).__name__} does not return them: pass another solver, such as "
+        f"{advice}."
     )

@@ -210,28 +210,31 @@ class MemberTraining:
             None if weights is None else weights[rows],
         )
 
-    def _weighted_as(self, rows: Array, items: Any, known: Array) -> Training:
+    def _weighted_as(self, rows: Array, items: Any, rows_of_items: Array) -> Training:
         """Items that are known, weighted so that the classes have the shares of a sample."""
         codes, K = self.training.codes, self.training.n_classes
         weights = self.training.weights
         weights = np.ones(len(codes)) if weights is None else weights
         of_sample = np.bincount(codes[rows], weights[rows], K)
-        of_known = np.bincount(codes[known], weights[known], K)
+        of_known = np.bincount(codes[rows_of_items], weights[rows_of_items], K)
         return Training(
-            items, codes[known], K, weights[known] * (of_sample / of_known)[codes[known]]
+            items,
+            codes[rows_of_items],
+            K,
+            weights[rows_of_items] * (of_sample / of_known)[codes[rows_of_items]],
         )
 
-    def _error(self, number: int, member: Fitted, items: Any, known: Array) -> float:
+    def _error(self, number: int, member: Fitted, items: Any, scored_rows: Array) -> float:
         """Mean error on the known items in the samples of the other members."""
         position = np.full(len(self.training.codes), -1)
-        position[known] = np.arange(len(known))
+        position[scored_rows] = np.arange(len(scored_rows))
         samples_of_others = [position[rows] for i, rows in enumerate(self.draws) if i != number]
         samples_of_others = [rows[rows >= 0] for rows in samples_of_others]
         samples_of_others = [rows for rows in samples_of_others if len(rows)]
         if not samples_of_others:
             return 0.0
-        codes = self.training.codes[known]
-        samples = Samples.from_arrays(samples_of_others, n_pool=len(known), y=codes)
+        codes = self.training.codes[scored_rows]
+        samples = Samples.from_arrays(samples_of_others, n_pool=len(scored_rows), y=codes)
         return mean_error(member, items, samples, self.policy)
 
 
@@ -265,18 +268,22 @@ def scores_by_member(
 
 
 def _matched(
-    member: int, scores: Sequence[Array], known: Bools, codes: Ints, rng: np.random.Generator
+    member: int,
+    scores: Sequence[Array],
+    is_scored: Bools,
+    codes: Ints,
+    rng: np.random.Generator,
 ) -> Array:
     """Scores by a member; those of items it was trained on come from similar items."""
     M = len(scores)
     matched = scores[member].copy()
     # For each item, the next member in cyclic order that has scored it out of sample.
-    other_of = (member + known[np.arange(member, member + M) % M].argmax(axis=0)) % M
-    unknown = np.flatnonzero(~known[member])
+    other_of = (member + is_scored[np.arange(member, member + M) % M].argmax(axis=0)) % M
+    unknown = np.flatnonzero(~is_scored[member])
     for j, scorer in set(zip(codes[unknown].tolist(), other_of[unknown].tolist(), strict=True)):
         missing = unknown[(codes[unknown] == j) & (other_of[unknown] == scorer)]
-        present = known[member] & (codes == j)
-        shared = np.flatnonzero(present & known[scorer])
+        present = is_scored[member] & (codes == j)
+        shared = np.flatnonzero(present & is_scored[scorer])
         if len(shared) == 0:
             matched[missing] = scores[member][rng.choice(np.flatnonzero(present), len(missing))]
             continue

@@ -356,15 +356,15 @@ def _other_ranks(n: int, rng: np.random.Generator) -> Floats:
     return np.asarray(alike * np.diff(_EDGES) + (1 - alike) * ranks)
 
 
-def _check_quantiles(given: Any) -> tuple[float, float]:
+def _check_quantiles(quantiles: Any) -> tuple[float, float]:
     try:
-        low, high = (float(value) for value in given)
+        low, high = (float(value) for value in quantiles)
     except (TypeError, ValueError):
         low, high = np.nan, np.nan
     if not 0 <= low <= high < 1:
         raise HeadcountError(
-            f"quantiles is {given!r}; it must be two numbers from 0 to below 1, the lower one "
-            "first, such as (0.25, 0.75)."
+            f"quantiles is {quantiles!r}; it must be two numbers from 0 to below 1, the lower "
+            "one first, such as (0.25, 0.75)."
         )
     return low, high
 
@@ -551,14 +551,10 @@ def _resampled(rows: Floats, rng: np.random.Generator) -> Floats:
     return rows[rng.integers(len(rows), size=len(rows))]
 
 
-def _line(own: Floats, mixed: Floats, times: int = 1) -> tuple[Floats, float, float]:
-    """Direction from the class to the mixture, its offset, and its squared length.
-
-    Squares of means contain the variance of the means, which is subtracted. Means of resampled
-    items contain it two times.
-    """
-    start = own.mean(axis=0)
+def _line(positives: Floats, mixed: Floats, times: int = 1) -> tuple[Floats, float, float]:
+    """Direction from the class to the mixture, offset, and squared length without its noise."""
+    start = positives.mean(axis=0)
     direction = mixed.mean(axis=0) - start
-    noise = times * own.var(axis=0, ddof=1).sum() / len(own)
+    noise = times * positives.var(axis=0, ddof=1).sum() / len(positives)
     noises = noise + times * mixed.var(axis=0, ddof=1).sum() / len(mixed)
     return direction, float(start @ direction + noise), float(direction @ direction - noises)

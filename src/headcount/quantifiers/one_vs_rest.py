@@ -224,10 +224,10 @@ class _EachClass(Aggregation):
             return positive.astype(np.int64)
         return np.column_stack([1 - positive, positive])
 
-    def _joined(self, each: list[Solution]) -> Solution:
-        positive = _positive_shares(each)
+    def _joined(self, solutions: list[Solution]) -> Solution:
+        positive = _positive_shares(solutions)
         shares = _from_cumulative(1 - positive) if self.ordered else divided_by_sums(positive)
-        return Solution.combined(shares, each, np.sum)
+        return Solution.combined(shares, solutions, np.sum)
 
 
 @dataclass(frozen=True, eq=False)

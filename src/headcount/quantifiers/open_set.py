@@ -219,13 +219,13 @@ class _LeftOut(Model):
         return Solution.concatenate(solved)[order]
 
 
-def _subset(training: Training, kept: Bools) -> Training:
+def _subset(training: Training, chosen: Bools) -> Training:
     """Some of the training items; the unknown ones weigh as much as before."""
     items: Any = training.items
     weights = training.weights
     assert weights is not None
     unknown = training.codes == training.n_classes - 1
-    mass = weights[kept & unknown].sum()
+    mass = weights[chosen & unknown].sum()
     scaled = np.where(unknown, weights * (weights[unknown].sum() / mass), weights)
-    remaining = items[kept] if items is not None else None
-    return Training(remaining, training.codes[kept], training.n_classes, scaled[kept])
+    remaining = items[chosen] if items is not None else None
+    return Training(remaining, training.codes[chosen], training.n_classes, scaled[chosen])

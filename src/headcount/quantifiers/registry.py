@@ -91,7 +91,7 @@ def installed_methods() -> dict[str, type[Quantifier]]:
     """
     names = {_plain(name) for name in _all_names(quantifiers())}
     methods: dict[str, type[Quantifier]] = {}
-    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda each: each.name.lower()):
+    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name.lower()):
         try:
             loaded = _load(entry, names)
         except HeadcountError as error:
@@ -102,7 +102,7 @@ def installed_methods() -> dict[str, type[Quantifier]]:
     return methods
 
 
-def _load(entry: EntryPoint, taken: set[str]) -> type[Quantifier]:
+def _load(entry: EntryPoint, used_names: set[str]) -> type[Quantifier]:
     """Class of an entry point."""
     package = entry.dist.name if entry.dist is not None else entry.value.partition(":")[0]
     where = f"The method {entry.name!r} of the package {package!r} is left out:"
@@ -115,15 +115,15 @@ def _load(entry: EntryPoint, taken: set[str]) -> type[Quantifier]:
         raise HeadcountError(f"{where} {entry.value} is not a subclass of Quantifier.")
     if not isinstance(vars(loaded).get("info"), MethodInfo):
         raise HeadcountError(f"{where} {entry.value} has no info of type MethodInfo.")
-    doubled = [name for name in _all_names({entry.name: loaded}) if _plain(name) in taken]
+    doubled = [name for name in _all_names({entry.name: loaded}) if _plain(name) in used_names]
     if doubled:
         raise HeadcountError(f"{where} another method has the name {doubled[0]!r}.")
     return loaded
 
 
-def _all_names(found: Mapping[str, type[Quantifier]]) -> list[str]:
+def _all_names(methods: Mapping[str, type[Quantifier]]) -> list[str]:
     """Names and aliases."""
-    return [label for name, value in found.items() for label in (name, *value.info.aliases)]
+    return [label for name, value in methods.items() for label in (name, *value.info.aliases)]
 
 
 def method(name: str) -> type[Quantifier]:
@@ -205,7 +205,7 @@ class MethodTable:
     rows: tuple[tuple[str, ...], ...]
 
     @classmethod
-    def of(cls, found: Mapping[str, Any], facts: Sequence[str]) -> MethodTable:
+    def of(cls, methods: Mapping[str, Any], facts: Sequence[str]) -> MethodTable:
         """Table of methods with an ``info``.
 
         Parameters
@@ -217,7 +217,7 @@ class MethodTable:
         """
         rows = [
             (name, *(_text(getattr(value.info, fact)) for fact in facts))
-            for name, value in found.items()
+            for name, value in methods.items()
         ]
         return cls(("method", *facts), tuple(rows))
 

@@ -89,23 +89,13 @@ class Axis:
 
     @classmethod
     def of_shares(cls, largest: float) -> Axis:
-        """Axis from 0 for shares up to some size; its end is easy to quarter.
-
-        >>> Axis.of_shares(0.13).top, Axis.of_shares(0.7).top
-        (0.2, 0.8)
-        """
+        """Axis from 0 for shares up to some size; its end is easy to quarter."""
         tops = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
         return cls(0.0, next((top for top in tops if top >= largest), 1.0), in_percent=True)
 
     @classmethod
     def around(cls, values: Sequence[float], most: float = np.inf) -> Axis:
-        """Axis that contains all values and ends at `most` or below, if that contains them.
-
-        >>> Axis.around([0.83, 0.91])
-        Axis(low=0.825, top=0.925, in_percent=False)
-        >>> Axis.around([0.2, 0.95], most=1.0)
-        Axis(low=0.2, top=1.0, in_percent=False)
-        """
+        """Axis that contains all values and ends at `most` or below, if that contains them."""
         smallest, largest = min(values), max(values)
         power = 10.0 ** math.floor(math.log10(max(largest - smallest, 0.01) / 4))
         for step in (power * factor for factor in (1, 2, 2.5, 5, 10, 20)):
@@ -372,7 +362,7 @@ def _group_labels(rows: Sequence[Row], scale: _Plane, most: int) -> list[Markup]
 
 
 def histogram_chart(
-    name: str, edges: Floats, own: Floats, sample: Floats, mixture: Floats, n_items: int
+    name: str, edges: Floats, of_class: Floats, sample: Floats, mixture: Floats, n_items: int
 ) -> Markup:
     """Scores of a class: bars for the sample; a line, with its noise, for the mixture."""
     # Rounding can put all of it a little above 1.
@@ -397,7 +387,7 @@ def histogram_chart(
     ground = [(float(WIDTH), floor), (0.0, floor)]
     curves = [
         path([*steps(sample), *ground], "sample", closed=True),
-        path([*steps(own), *ground], "own", closed=True),
+        path([*steps(of_class), *ground], "own", closed=True),
         path([*steps(above), *reversed(steps(below))], "band", closed=True),
         path(steps(mixture), "line"),
     ]

@@ -40,8 +40,7 @@ class Scaling:
 
     def posteriors(self, values: Floats) -> Floats:
         """Turn values, one column per class, into posteriors."""
-        scaled: Floats = softmax(values * self.slopes + self.biases, axis=1)
-        return scaled
+        return softmax(values * self.slopes + self.biases, axis=1)
 
 
 @dataclass(frozen=True)
@@ -125,8 +124,7 @@ def fit_scaling(
 def _tie(n_classes: int, one_slope: bool, with_bias: bool) -> Floats:
     slopes = np.ones((n_classes, 1)) if one_slope else np.eye(n_classes)
     biases = np.eye(n_classes) if with_bias else np.empty((n_classes, 0))
-    tie: Floats = block_diag(slopes, biases)
-    return tie
+    return block_diag(slopes, biases)
 
 
 def _identity(n_classes: int, one_slope: bool, with_bias: bool) -> Floats:
@@ -212,14 +210,10 @@ def fit_calibrator(
 
 
 def smoothed_targets(codes: Ints, weights: Floats, n_classes: int) -> Floats:
-    """One-hot labels softened as Platt did: as if a class had one more item of each class.
-
-    For two classes (n_k + 1) / (n_k + 2) for the own class and 1 / (n_k + 2) for the other.
-    """
+    """One-hot labels softened as Platt did: as if a class had one more item of each class."""
     counts = np.bincount(codes, weights=weights, minlength=n_classes)
     by_class = (np.diag(counts) + 1.0) / (counts + n_classes)[:, None]
-    targets: Floats = by_class[codes]
-    return targets
+    return by_class[codes]
 
 
 @dataclass(frozen=True)

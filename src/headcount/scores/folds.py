@@ -77,11 +77,7 @@ def predict_codes(model: Any, X: Any, classes: Array) -> Ints:
 
 
 def score(model: Any, X: Any, classes: Array) -> Floats:
-    """Return posteriors or, if there are none, decision values, one column per class.
-
-    A class the model was not trained on has a posterior of zero. Of two classes, decision
-    values d come as the columns (-d/2, d/2).
-    """
+    """Posteriors, zero for unknown classes, or decision values: -d/2 and d/2 of two classes."""
     if output_of(model) == "posteriors":
         name = f"predict_proba of {_name(model)}"
         columns = _columns(model, classes)
@@ -205,11 +201,7 @@ def numeric_space(model: Any, X: Any) -> Any:
 
 
 def allows_nan(estimator: Any) -> bool:
-    """True if an estimator accepts missing numbers; False if it does not declare it.
-
-    For a pipeline, its first step decides. One of several parallel transformers is enough,
-    as the others may get other columns. For a wrapper, the estimator inside decides.
-    """
+    """True if an estimator, or what it applies first, says that it takes missing numbers."""
     if isinstance(estimator, Pipeline):
         steps = [step for _, step in estimator.steps if _is_estimator(step)]
         return bool(steps) and allows_nan(steps[0])
@@ -228,10 +220,7 @@ def allows_nan(estimator: Any) -> bool:
 
 
 def request_weights(estimator: Any) -> None:
-    """Let an estimator of scikit-learn route sample weights as without metadata routing.
-
-    The last step of a pipeline takes them, the others do not, unless they request otherwise.
-    """
+    """Let the last step of a pipeline take sample weights as without metadata routing."""
     if isinstance(estimator, Pipeline):
         for _, step in estimator.steps[:-1]:
             _request(step, False)
@@ -280,10 +269,7 @@ _DRAWS = 10
 
 
 def check_cv(cv: Any, *, held_out: bool = False) -> None:
-    """Refuse what is neither a number of folds, nor a splitter, nor a list of splits.
-
-    With `held_out`, a share of the items and a single split are accepted too.
-    """
+    """Refuse what is no number of folds, splitter or list of splits, or held-out part."""
     if held_out and (is_single_split(cv) or (isinstance(cv, float) and 0 < cv < 1)):
         return
     is_number = isinstance(cv, int | np.integer) and cv >= 2

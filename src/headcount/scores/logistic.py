@@ -108,11 +108,7 @@ class DesignMatrix:
 
 
 class Preconditioner:
-    """Approximate inverse of the Hessian, without what connects the outputs.
-
-    Features are centred by the curvature, which separates the intercept from them. The rest is
-    inverted by Cholesky factors, or by the diagonal alone.
-    """
+    """Approximate inverse of the Hessian, without what connects the outputs."""
 
     def __init__(self, items: DesignMatrix, curvature: Array, size: float) -> None:
         X, d = items.matrix, items.n_features

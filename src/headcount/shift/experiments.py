@@ -140,14 +140,14 @@ def check_numbers(name: str, values: Any) -> Floats:
     return numbers
 
 
-def check_shares(name: str, values: Any, *, least: float = 0.0, most: float = 1.0) -> Floats:
-    """A non-empty sequence of distinct shares from ``least`` to ``most``."""
+def check_shares(name: str, values: Any, *, least: float = 0.0) -> Floats:
+    """A non-empty sequence of distinct shares from ``least`` to 1."""
     shares = check_numbers(name, values)
-    outside = (shares < least) | (shares > most)
+    outside = (shares < least) | (shares > 1)
     if outside.any():
         raise HeadcountError(
             f"{name} has the entry {shares[outside.argmax()]:g}, but entries must be from "
-            f"{least:g} to {most:g}."
+            f"{least:g} to 1."
         )
     return shares
 

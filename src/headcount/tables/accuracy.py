@@ -17,6 +17,7 @@ from headcount._support.parameters import check_choice
 from headcount._support.text import Table, chance, first_of, html_result, printable
 from headcount.accuracy.base import Predictor, predictors
 from headcount.accuracy.estimates import AccuracyEstimate, HistoryAccuracy
+from headcount.accuracy.fitted import FittedPredictor
 from headcount.accuracy.history import usual_accuracy
 from headcount.accuracy.metrics import METRIC_NAMES, realised
 from headcount.errors import HeadcountError
@@ -26,28 +27,9 @@ from headcount.estimates.estimates import Estimates
 from headcount.estimates.history import POSTERIORS, PRIOR_SHIFT
 from headcount.items.arrays import Scored, Verdicts
 from headcount.quantifiers.adjusted import ACC
+from headcount.report import page as html
 from headcount.report.charts import Axis, Row, group_chart, rows_chart
-from headcount.report.page import (
-    Page,
-    PageColumn,
-    advice,
-    element,
-    estimate_legend,
-    facts,
-    figure,
-    folded,
-    headline,
-    note,
-    notes_section,
-    now,
-    pair,
-    panels,
-    paragraph,
-    scrolled,
-    section,
-    warnings_link,
-    warnings_section,
-)
+from headcount.report.page import Page, PageColumn
 from headcount.tables.analysis import Result, clear_groups
 from headcount.tables.backtests import find_groups, no_groups, without_history
 from headcount.tables.pages import (
@@ -247,11 +229,7 @@ class AccuracyAnalysis(Result):
 
 
 def _is_broken(estimate: AccuracyEstimate) -> bool:
-    """True if nothing shows that an estimate holds.
-
-    The items do not look like a mixture of the reference classes, and no labelled groups show
-    which reading of the data holds.
-    """
+    """True if the items are unlike the reference, and no labelled groups show what holds."""
     p_value = p_value_of(estimate)
     return estimate.basis != "history" and p_value is not None and p_value < BROKEN_LEVEL
 
@@ -314,10 +292,7 @@ def analyse_accuracy(
     date_order: str | None = None,
     history: str = "auto",
 ) -> AccuracyAnalysis:
-    """Estimate how well a model does on a table of unlabelled items, and in its groups.
-
-    Estimates follow what held in labelled groups of the reference, if it has any.
-    """
+    """Estimate how well a model does on a table of unlabelled items, and in its groups."""
     options = Options(
         by, date_column, date_order, separator, level=level, random_state=random_state
     )
@@ -350,21 +325,29 @@ def analyse_accuracy(
         level=level,
         groups=groups.names,
     )
-    fitted = predictor.fitted_
-    if fitted.past is None and history != "no":
-        outputs, measure = fitted.source.items(pool), fitted.checked(metric)
-        estimates = list(usual_accuracy(fitted, measure, estimates, outputs, groups.samples))
+    if predictor.fitted_.past is None and history != "no":
+        estimates = _with_usual_drift(predictor.fitted_, metric, estimates, pool, groups)
     truths, note = _true_values(table, target, pool, groups, metric, classes)
     meant = _about_columns(columns, prediction, classes)
-    notes = (
-        *table.notes, *labelled.notes, *training.notes, note, groups.note, meant, reason
-    )  # fmt: skip
+    notes = (*table.notes, *labelled.notes, *training.notes, note, groups.note, meant, reason)
     before = realised(metric, reference_items, codes, classes)
     by_group = Estimates(dict(zip(groups.names, estimates, strict=True)))
     broken = _broken(by_group, predictor, pool, groups, random_state)
     return AccuracyAnalysis(
         by_group, broken, truths, tuple(filter(None, notes)), groups.ordered, before
     )
+
+
+def _with_usual_drift(
+    fitted: FittedPredictor,
+    metric: str,
+    estimates: list[AccuracyEstimate],
+    pool: Scored | Verdicts,
+    groups: Groups,
+) -> list[AccuracyEstimate]:
+    """Estimates with the drift that is usual, as no labelled groups show any."""
+    outputs, measure = fitted.source.items(pool), fitted.checked(metric)
+    return list(usual_accuracy(fitted, measure, estimates, outputs, groups.samples))
 
 
 def _score_columns(
@@ -514,26 +497,27 @@ def accuracy_page(analysis: AccuracyAnalysis) -> Page:
     frame = analysis.to_frame()
     return Page(
         title="How accurate is the model?",
-        eyebrow=[estimate.method, f"{estimate.n_items:,} items", now()],
-        headline=headline(
+        eyebrow=[estimate.method, f"{estimate.n_items:,} items", html.now()],
+        headline=html.headline(
             status,
             answer(tests[0], tests[1:], f"the {estimate.metric}"),
             _accuracy_sentences(analysis),
             question=QUESTION,
             muted=status == "broken",
-            links=links | warnings_link(warnings),
+            links=links | html.warnings_link(warnings),
         ),
         sections=[
-            advice(ADVICE[:2]) if doubtful else Markup(""),
+            html.advice(ADVICE[:2]) if doubtful else Markup(""),
             _accuracy_section(analysis, first, axis, status),
             _accuracy_groups_section(analysis, groups, axis, level),
             _accuracy_likeness_section(analysis, status),
-            warnings_section(warnings),
-            notes_section(plain_notes(analysis.notes)),
-            section(
+            html.warnings_section(warnings),
+            html.notes_section(plain_notes(analysis.notes)),
+            html.section(
                 "How it was done",
-                pair(
-                    facts("Method", _accuracy_method(analysis)), facts("Versions", versions())
+                html.pair(
+                    html.facts("Method", _accuracy_method(analysis)),
+                    html.facts("Versions", versions()),
                 ),
             ),
         ],
@@ -549,10 +533,10 @@ def _accuracy_section(analysis: AccuracyAnalysis, row: Row, axis: Axis, status: 
     chart = rows_chart([row], f"{estimate.metric} on all items, with its interval", axis)
     broken = status == "broken"
     only_if = ", if only the mix had changed" if estimate.basis == "prior shift" else ""
-    return section(
+    return html.section(
         "All items" + broken * only_if,
-        estimate_legend(level, truth=bool(analysis.truths), flagged=row.is_broken),
-        pair(figure(chart, estimate.metric), _confusion_block(estimate)),
+        html.estimate_legend(level, truth=bool(analysis.truths), flagged=row.is_broken),
+        html.pair(html.figure(chart, estimate.metric), _confusion_block(estimate)),
         css="muted" if broken else "",
     )
 
@@ -619,14 +603,14 @@ def _confusion_block(estimate: AccuracyEstimate) -> Markup:
         for name, row in zip(names, estimate.table, strict=True)
     ]
     by_class = Table.of(["really", *(f"predicted {name}" for name in names)], rows)
-    return element(
+    return html.element(
         "div",
-        note(
+        html.note(
             "Shares of the items by true and predicted class, as "
             f"{estimate.method} estimates them",
             name="classes-caption",
         ),
-        scrolled(
+        html.scrolled(
             by_class.to_html(
                 css_class="sortable even", label="Shares by true and predicted class"
             )
@@ -662,10 +646,10 @@ def _accuracy_groups_section(
             ]
         )
     chart = group_chart(rows, f"{metric} by group", axis, ordered=analysis.ordered)
-    return section(
+    return html.section(
         "Over time" if analysis.ordered else "By group",
-        estimate_legend(level, truth=is_known, flagged=flagged),
-        panels([(metric, chart)], wide=True, scrolls=True),
+        html.estimate_legend(level, truth=is_known, flagged=flagged),
+        html.panels([(metric, chart)], wide=True, scrolls=True),
         *groups_table(caption, columns, cells, [row.is_broken for row in rows]),
     )
 
@@ -701,17 +685,17 @@ def _accuracy_likeness_section(analysis: AccuracyAnalysis, status: str) -> Marku
             f"mixture: {chance(p_value)} for all items. Below {BROKEN_LEVEL} the estimate is "
             "not to be relied on."
         )
-    return section(
+    return html.section(
         QUESTION,
-        paragraph(
+        html.paragraph(
             "The estimate is valid if only the mix of the classes has changed since the "
             "reference was labelled: the items of each class look as they did then, and the "
             "model errs on them as often."
         ),
-        paragraph(result),
-        folded(
+        html.paragraph(result),
+        html.folded(
             "How this was tested",
-            paragraph(
+            html.paragraph(
                 "Under prior shift any sample is a mixture of the classes of the reference. "
                 + tested
             ),

@@ -50,10 +50,7 @@ _MOST_ROWS = 40
 
 
 class Result(Reported):
-    """Base of all results of tables: a table, a print and a page.
-
-    A result has `table_columns`, `rows` of plain values, and a `page`.
-    """
+    """Base of all results of tables: a table, a print and a page."""
 
     @property
     @abstractmethod

@@ -26,21 +26,9 @@ from headcount.estimates.history import PRIOR_SHIFT, History
 from headcount.items.arrays import Scored
 from headcount.quantifiers.deep.quantifiers import NetworkQuantifier
 from headcount.quantifiers.from_history import following, labelled_groups
+from headcount.report import page as html
 from headcount.report.charts import Row, group_chart, is_wide, share_axis
-from headcount.report.page import (
-    Page,
-    Reported,
-    estimate_legend,
-    facts,
-    headline,
-    note,
-    notes_section,
-    now,
-    panels,
-    paragraph,
-    scrolled,
-    section,
-)
+from headcount.report.page import Page, Reported
 from headcount.scores.scorer import Scorer
 from headcount.tables.changes import what_changed
 from headcount.tables.columns import find_date_form, without_marks
@@ -176,10 +164,7 @@ def with_history(
 def learn_history(
     model: TableModel | ScoreModel, training: LabelledItems, options: Options, history: str
 ) -> tuple[TableModel | ScoreModel, str]:
-    """The model with what held in labelled groups, or with the drift that is usual; a note.
-
-    The only dates are used if `by` does not name two groups that are large enough.
-    """
+    """The model with what held in labelled groups, or with the drift that is usual; a note."""
     if history == "no" or not has_history(model):
         return model, ""
     groups, reason = find_groups(training, options), ""
@@ -267,45 +252,45 @@ class TableBacktest(Backtest, Reported):
         good = inside >= self.level - 0.1
         return Page(
             title=self.title,
-            eyebrow=[f"{n} labelled {self.noun}s", now()],
-            headline=headline(
+            eyebrow=[f"{n} labelled {self.noun}s", html.now()],
+            headline=html.headline(
                 "fits" if good else "unsure",
                 f"{inside:.0%} of the true shares are in the {level} intervals",
                 [self.sentence],
                 question="Would the estimates have been right?",
             ),
             sections=[
-                section(
+                html.section(
                     "Over time" if self.ordered else "By group",
-                    estimate_legend(
+                    html.estimate_legend(
                         level,
                         line=self.ordered,
                         truth=True,
                         counted=True,
                         counted_name=_COMPARED,
                     ),
-                    panels(charts, wide=is_wide(len(shown), n), scrolls=True),
-                    note(
+                    html.panels(charts, wide=is_wide(len(shown), n), scrolls=True),
+                    html.note(
                         f"Each {self.noun} was estimated by a model that had not seen it"
                         f"{', fitted on earlier ones only' if self.ordered else ''}. The "
                         f"{_COMPARED} assumes that only the mix of the classes changes."
                     ),
                 ),
-                section(
+                html.section(
                     "Which reading of the data held",
-                    paragraph(self.sentence),
+                    html.paragraph(self.sentence),
                     self.to_table().to_html(label="Readings of the data"),
-                    note(
+                    html.note(
                         "Error: mean distance from the true shares. Weight: what the reading "
                         "counts for in estimates of new items."
                     ),
                 ),
-                section(
+                html.section(
                     "All numbers",
-                    scrolled(self._numbers(frame).to_html(css_class="sortable"), "tall"),
+                    html.scrolled(self._numbers(frame).to_html(css_class="sortable"), "tall"),
                 ),
-                notes_section(plain_notes(self.notes)),
-                section("How it was done", facts("Data and method", self.facts)),
+                html.notes_section(plain_notes(self.notes)),
+                html.section("How it was done", html.facts("Data and method", self.facts)),
             ],
             columns=tuple(frame.columns),
             rows=frame.iter_rows(),

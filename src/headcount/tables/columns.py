@@ -86,16 +86,12 @@ def check_order(dates: str | None) -> str | None:
 
 
 def allowed_bad(n_values: int) -> int:
-    """Number of values of a column that may be unreadable: one of ten, then two per cent.
-
-    >>> allowed_bad(9), allowed_bad(20), allowed_bad(1000)
-    (0, 1, 20)
-    """
+    """Number of values of a column that may be unreadable: one of ten, then two per cent."""
     return 0 if n_values < 10 else max(1, n_values // 50)
 
 
 def find_date_form(
-    values: pl.Series, *, order: str | None = None, wanted: bool = False
+    values: pl.Series, *, order: str | None = None, expected: bool = False
 ) -> DateForm | None:
     """Find the format of the dates of a column."""
     if values.dtype in (pl.Date, pl.Datetime):
@@ -104,13 +100,13 @@ def find_date_form(
     if not len(present):
         return None
     if values.dtype.is_numeric():
-        return _form_of_numbers(present, wanted)
+        return _form_of_numbers(present, expected)
     if values.dtype != pl.String:
         return None
-    return _form_of_texts(present, order, wanted)
+    return _form_of_texts(present, order, expected)
 
 
-def _form_of_texts(texts: pl.Series, order: str | None, wanted: bool) -> DateForm | None:
+def _form_of_texts(texts: pl.Series, order: str | None, expected: bool) -> DateForm | None:
     head = texts.head(20)
     quarters = f"{_QUARTER}|{_QUARTER_FIRST}"
     for pattern, forms in ((_NAMED_MONTH, _MONTHS), (quarters, (_IN_QUARTERS,))):
@@ -126,7 +122,7 @@ def _form_of_texts(texts: pl.Series, order: str | None, wanted: bool) -> DateFor
     if form is not None and (form != "%Y%m%d" or _are_years(texts)):
         return DateForm(form)
     if texts.str.contains(r"^(\d{6}|\d{10}(\d{3})?(\.\d+)?)$").all():
-        return _form_of_numbers(texts.cast(pl.Float64), wanted)
+        return _form_of_numbers(texts.cast(pl.Float64), expected)
     return _ordered_form(texts, order)
 
 
@@ -201,12 +197,12 @@ def _ordered_form(texts: pl.Series, order: str | None) -> DateForm | None:
     return None
 
 
-def _form_of_numbers(numbers: pl.Series, wanted: bool) -> DateForm | None:
+def _form_of_numbers(numbers: pl.Series, expected: bool) -> DateForm | None:
     if numbers.dtype.is_float() and not (numbers == numbers.round(0)).all():
         return None
     if _are_years(numbers) and read_dates(numbers, "%Y%m%d").null_count() == 0:
         return DateForm("%Y%m%d")
-    if not (wanted or _NAME_OF_TIME.search(numbers.name)):
+    if not (expected or _NAME_OF_TIME.search(numbers.name)):
         return None
     if _are_years(numbers, 100) and read_dates(numbers, "%Y%m").null_count() == 0:
         return DateForm("%Y%m")
@@ -217,9 +213,9 @@ def _form_of_numbers(numbers: pl.Series, wanted: bool) -> DateForm | None:
     return None
 
 
-def _are_years(values: pl.Series, rest: int = 10_000) -> bool:
+def _are_years(values: pl.Series, divisor: int = 10_000) -> bool:
     """True for whole numbers that start with a plausible year, divided by the rest."""
-    numbers = values.cast(pl.Int64, strict=False) // rest
+    numbers = values.cast(pl.Int64, strict=False) // divisor
     return _all_between(numbers, 1900, _LAST_YEAR)
 
 
@@ -244,12 +240,7 @@ _PROOFS = {
 
 
 def find_number_form(texts: pl.Series, default: str = ".") -> str:
-    """Sign of decimals in a column of numbers that are written as texts.
-
-    >>> import polars as pl
-    >>> find_number_form(pl.Series(["29,85", "1.234"])), find_number_form(pl.Series(["1,234"]))
-    (',', '.')
-    """
+    """Sign of decimals in a column of numbers that are written as texts, such as "29,85"."""
     plain = _plain(texts.drop_nulls())
     counts = {sign: int(plain.str.contains(proof).sum()) for sign, proof in _PROOFS.items()}
     if counts["."] == counts[","]:
@@ -322,8 +313,8 @@ class Column:
     name: str  # name of the column
     kind: Kind  # kind of the column
     treatment: str  # description of the features that are made from it
-    n_missing: int  # numbers of missing values and of all values in training
-    n_values: int  # numbers of missing values and of all values in training
+    n_missing: int  # number of missing values in training
+    n_values: int  # number of all values in training
     form: str = ""  # format of dates, or sign of decimals of numbers, that are written as texts
     known: tuple[str, ...] = ()
     order: str = ""  # order of day and month of the dates, where it matters
@@ -385,13 +376,13 @@ class Column:
         if self.kind != "date" or (values.dtype != pl.String and not values.dtype.is_numeric()):
             return self
         texts = without_marks(values)
-        date_form = find_date_form(texts, order=dates, wanted=True)
+        date_form = find_date_form(texts, order=dates, expected=True)
         if date_form is None:
             return self
         if date_form.order == "undecided":
             # Then the order is that of training.
             order = self.order if self.order in ORDERS else None
-            date_form = find_date_form(texts, order=order, wanted=True) or date_form
+            date_form = find_date_form(texts, order=order, expected=True) or date_form
         return replace(self, form=date_form.form, order=date_form.order)
 
     def _cast(self, values: pl.Series) -> pl.Series:
@@ -595,16 +586,7 @@ class Flags(_Stateless):
 
 
 class Categories(TransformerMixin, BaseEstimator):
-    """Positions of categories among the sorted ones of training, -1 for others.
-
-    Missing values are a category of their own. scikit-learn encodes numbers many times faster
-    than texts.
-
-    >>> import polars as pl
-    >>> encoder = Categories().fit(pl.DataFrame({"city": ["Rome", "Oslo", "Rome"]}))
-    >>> encoder.transform(pl.DataFrame({"city": ["Oslo", "Bern"]})).tolist()
-    [[0], [-1]]
-    """
+    """Positions of categories among those of training, missing included; -1 for others."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Store the categories."""
@@ -635,11 +617,7 @@ class Texts(_Stateless):
 
 
 class DateParts(TransformerMixin, BaseEstimator):
-    """Days since 1970, year, month, day of the week and hour of dates.
-
-    Days and years outside the range of training are replaced by its first or last value, so
-    that a trend is not extrapolated to times without labels.
-    """
+    """Days since 1970 and year, within those of training, month, weekday and hour of dates."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Store the range of the dates."""

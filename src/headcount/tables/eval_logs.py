@@ -218,10 +218,10 @@ def _openai(lines: Iterable[Mapping[str, Any]]) -> Rows:
     return list(rows.values())
 
 
-def _plain(values: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(values: Mapping[str, Any], used_names: Mapping[str, Any]) -> dict[str, Any]:
     """Values that fit into cells, under names that are free."""
     return {
-        name if name not in taken else f"{name} (variable)": value
+        name if name not in used_names else f"{name} (variable)": value
         for name, value in values.items()
         if _is_plain(value)
     }

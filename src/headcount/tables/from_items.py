@@ -394,15 +394,7 @@ def _shares(codes: Ints | None, samples: Samples, K: int) -> Sequence[Floats | N
 def score_histograms(
     training: Training, posteriors: Floats, classes: Array, shares: Floats
 ) -> tuple[ScoreHistogram, ...]:
-    """Histogram of the posterior of each class, in training and in a sample.
-
-    >>> import numpy as np
-    >>> P = np.array([[0.9, 0.1], [0.2, 0.8], [0.1, 0.9]])
-    >>> training = Training(P, np.array([0, 1, 1]), 2)
-    >>> both = score_histograms(training, P, np.array(["a", "b"]), np.array([0.25, 0.75]))
-    >>> both[1].mixture[both[1].mixture > 0]
-    array([0.25 , 0.375, 0.375])
-    """
+    """Histogram of the posterior of each class, in training and in a sample."""
     sample = [
         np.bincount(_bins(posterior), minlength=_BINS) / len(posterior)
         for posterior in posteriors.T
@@ -486,7 +478,7 @@ class _GroupReader:
         if not self._n_rows:
             self._first = dict.fromkeys(notes)
             if values.name != self._by and self._date_order is None:
-                form = find_date_form(without_marks(values), wanted=True)
+                form = find_date_form(without_marks(values), expected=True)
                 if form is not None and form.order in ORDERS:
                     self._date_order = form.order
         if distinct is None:

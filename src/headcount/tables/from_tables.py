@@ -55,7 +55,7 @@ from headcount.tables.roles import (
     tag_columns,
     too_many_groups,
 )
-from headcount.tables.tags import TagAnalysis, analyse_tags
+from headcount.tables.tags import Learning, TagAnalysis, analyse_tags
 from headcount.tables.words import add_counts, by_treatment
 
 STATISTICS_ENDING = ".hcs"
@@ -177,15 +177,7 @@ def analyse(
     _check_sources(train, scores, model, target)
     check_choice("`history`", history, ("auto", "yes", "no"))
     options = Options(
-        by=by,
-        date_column=date_column,
-        date_order=date_order,
-        separator=separator,
-        weight=weight,
-        cluster=cluster,
-        level=level,
-        random_state=random_state,
-        title=title,
+        by, date_column, date_order, separator, weight, cluster, level, random_state, title
     )
     table = options.table(new, "new")
     notes: tuple[str, ...] = table.notes
@@ -193,59 +185,75 @@ def analyse(
         train, table, note = split_by_label(table, target)
         notes += (note,)
     options = options.of_table(table)
-    training = None
+    few_labels = _FewLabelsOf(
+        None if labelled is None else options.table(labelled, "labelled"), table, random_labels
+    )
     if model is not None:
         fitted = checked_model(model, options.column, leave_out)
+        return _apply(fitted, table, few_labels.read(fitted), notes, options)
+    table.require([] if options.column is None else [options.column], "which `by` names")
+    name, labelled_source = ("train", train) if scores is None else ("scores", scores)
+    source = options.table(labelled_source, name)
+    source.require(leave_out, "which `leave_out` names")
+    reasons = dict.fromkeys(leave_out, "left out by the caller") | options.not_features()
+    learning = Learning(method, classifier, reasons, history, scored=scores is not None)
+    tags = tag_columns(source, str(target))
+    if tags:
+        _check_tag_options(scores, labelled, random_labels)
+        return analyse_tags(table, source, tags, learning, options)
+    training = read_labelled(source, str(target), random_state=random_state)
+    notes += (*source.notes, *training.notes)
+    return _learn_and_apply(training, str(target), table, few_labels, learning, notes, options)
+
+
+@dataclass(frozen=True, eq=False)
+class _FewLabelsOf:
+    """Source of the labels of some rows of a new table: a table of their own, or itself."""
+
+    labelled: TableFile | None
+    new: TableFile
+    random_labels: bool
+
+    def read(self, model: TableModel | ScoreModel) -> FewLabels:
+        """Labels, which are among the classes of a model."""
+        return read_few_labels(
+            self.labelled, self.new, model.target, model.quantifier.classes_,
+            random_labels=self.random_labels,
+        )  # fmt: skip
+
+
+def _learn_and_apply(
+    training: LabelledItems,
+    target: str,
+    table: TableFile,
+    few_labels: _FewLabelsOf,
+    learning: Learning,
+    notes: tuple[str, ...],
+    options: Options,
+) -> Analysis:
+    """Analysis of a table by a model that is fitted on labelled items."""
+    settings: dict[str, Any] = {"method": learning.method, "leave_out": learning.leave_out}
+    settings["random_state"] = options.random_state
+    fitted: TableModel | ScoreModel
+    if learning.scored:
+        fitted = fit_score_model(training, target, **settings)
     else:
-        table.require([] if options.column is None else [options.column], "which `by` names")
-        name = "train" if scores is None else "scores"
-        source = options.table(train if scores is None else scores, name)
-        source.require(leave_out, "which `leave_out` names")
-        reasons = dict.fromkeys(leave_out, "left out by the caller") | options.not_features()
-        tags = tag_columns(source, str(target))
-        if tags:
-            _check_tag_options(scores, labelled, random_labels)
-            return analyse_tags(
-                table, source, tags, reasons, method, classifier, options, history
-            )
-        training = read_labelled(source, str(target), random_state=random_state)
-        notes += (*source.notes, *training.notes)
-        settings: dict[str, Any] = {"method": method, "random_state": random_state}
-        settings["leave_out"] = reasons
-        if scores is None:
-            settings |= {"classifier": classifier, "date_order": date_order}
-            fitted, more = _learnt_from_features(training, str(target), table, settings)
-            notes += more
-        else:
-            fitted = fit_score_model(training, str(target), **settings)
-    labels = read_few_labels(
-        None if labelled is None else options.table(labelled, "labelled"),
-        table,
-        fitted.target,
-        fitted.quantifier.classes_,
-        random_labels=random_labels,
-    )
-    if training is not None and labels.labelled is None:
-        fitted, note = learn_history(fitted, training, options, history)
+        settings |= {"classifier": learning.classifier, "date_order": options.date_order}
+        fitted = fit_table_model(training, target, **settings)
+        hint = "to learn without it, name it by `leave_out`"
+        table.require(fitted.columns, f"which the training table has ({hint})")
+        notes += (*fitted.preparation.notes(), leak_note(training, fitted.preparation))
+    labels = few_labels.read(fitted)
+    if labels.labelled is None:
+        fitted, note = learn_history(fitted, training, options, learning.history)
         notes += (note,)
     analysis = _apply(fitted, table, labels, notes, options)
-    if training is not None:
-        analysis = _with_labelled_shares(analysis, training, options)
-        if isinstance(fitted, TableModel):
-            analysis = _with_changes(
-                analysis, table, training, fitted.preparation, reasons, options
-            )
-    return analysis
-
-
-def _learnt_from_features(
-    training: LabelledItems, target: str, table: TableFile, settings: dict[str, Any]
-) -> tuple[TableModel, tuple[str, ...]]:
-    """Model of the columns of the labelled table, all of which the new one has; notes."""
-    fitted = fit_table_model(training, target, **settings)
-    hint = "to learn without it, name it by `leave_out`"
-    table.require(fitted.columns, f"which the training table has ({hint})")
-    return fitted, (*fitted.preparation.notes(), leak_note(training, fitted.preparation))
+    analysis = _with_labelled_shares(analysis, training, options)
+    if isinstance(fitted, ScoreModel):
+        return analysis
+    return _with_changes(
+        analysis, table, training, fitted.preparation, learning.leave_out, options
+    )
 
 
 def _with_labelled_shares(

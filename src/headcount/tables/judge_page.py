@@ -7,23 +7,9 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from headcount._support.text import Table, percent
+from headcount.report import page as html
 from headcount.report.charts import Axis, Row, rows_chart, share_axis
-from headcount.report.page import (
-    Note,
-    Page,
-    facts,
-    folded,
-    headline,
-    legend,
-    note,
-    notes_list,
-    panels,
-    paragraph,
-    scrolled,
-    section,
-    warnings_link,
-    warnings_section,
-)
+from headcount.report.page import Note, Page
 from headcount.tables.pages import MOST_PANELS, plain_notes, written_level
 from headcount.tables.roles import MISSING
 from headcount.tables.words import plain, words
@@ -49,21 +35,23 @@ def judge_page(analysis: JudgeAnalysis) -> Page:
             f"{sum(group.n_gold for group in analysis.groups):,} with gold labels",
             analysis.created,
         ],
-        headline=headline(
+        headline=html.headline(
             "unsure" if warnings else "fits",
             "Read with care" if warnings else "Corrected for its errors",
             _judge_sentences(analysis),
             muted=True,
-            links=warnings_link(warnings),
+            links=html.warnings_link(warnings),
         ),
         sections=[
             _rates_section(analysis, tables),
             _comparison(analysis, tables),
             _agreement_section(analysis, tables),
             _trust_section(analysis),
-            warnings_section(warnings),
+            html.warnings_section(warnings),
             _next_section(analysis),
-            section("How it was done", facts("Data and versions", dict(analysis.data_facts))),
+            html.section(
+                "How it was done", html.facts("Data and versions", dict(analysis.data_facts))
+            ),
         ],
         columns=frame.columns,
         rows=([plain(value) for value in row] for row in frame.iter_rows()),
@@ -81,17 +69,17 @@ def _rates_section(analysis: JudgeAnalysis, tables: dict[str, Table]) -> Markup:
     marks = [("estimate", f"corrected {what}, {level} interval")]
     if any(group.verdict_shares is not None for group in analysis.groups):
         marks.append(("counted", f"raw {what}, as the judge counts"))
-    return section(
+    return html.section(
         f"{what.capitalize()}s by group" if several else f"{what.capitalize()}s",
-        legend(*marks),
-        panels(charts, wide=len(charts) == 1),
-        note(f"{n_hidden} more groups are in the table only." if n_hidden else ""),
-        note(
+        html.legend(*marks),
+        html.panels(charts, wide=len(charts) == 1),
+        html.note(f"{n_hidden} more groups are in the table only." if n_hidden else ""),
+        html.note(
             f"Corrected {what}s with {level} intervals, the raw {what} beside them, and what "
             "they rest on: the group's own gold labels, or the judge's error rates on other "
             "items."
         ),
-        scrolled(_sortable(tables["rates"], f"Corrected {what}s"), "tall"),
+        html.scrolled(_sortable(tables["rates"], f"Corrected {what}s"), "tall"),
     )
 
 
@@ -100,16 +88,18 @@ def _comparison(analysis: JudgeAnalysis, tables: dict[str, Table]) -> Markup:
         return Markup("")
     level = written_level(analysis.level)
     blocks = [
-        note(
+        html.note(
             f"With a probability of {level}, all differences lie in their intervals at once. "
             "An interval that contains 0 does not tell two groups apart."
         )
     ]
     if "ranks" in tables:
-        blocks.append(scrolled(_sortable(tables["ranks"], "Ranks, with the ranks possible")))
+        blocks.append(
+            html.scrolled(_sortable(tables["ranks"], "Ranks, with the ranks possible"))
+        )
     if "differences" in tables:
-        blocks.append(scrolled(_sortable(tables["differences"], "Differences"), "tall"))
-    return section("Differences between groups", *blocks)
+        blocks.append(html.scrolled(_sortable(tables["differences"], "Differences"), "tall"))
+    return html.section("Differences between groups", *blocks)
 
 
 # Tables on the quality of a judge: name, heading, and how to read it.
@@ -148,16 +138,18 @@ def _agreement_section(analysis: JudgeAnalysis, tables: dict[str, Table]) -> Mar
     for name, label, text in _QUALITY:
         if name in tables:
             blocks += [
-                paragraph(text.format(level=level)),
-                scrolled(_sortable(tables[name], label)),
+                html.paragraph(text.format(level=level)),
+                html.scrolled(_sortable(tables[name], label)),
             ]
     if len(analysis.disagreements):
         first = analysis.disagreements.head(_MOST_SHOWN)
         rows = [[words(plain(value)) for value in row] for row in first.iter_rows()]
         listed = Table.of(first.columns, rows, [True] + [False] * (len(first.columns) - 1))
         title = f"Items on which judge and gold disagree: the first {len(first)}"
-        blocks.append(folded(title, scrolled(_sortable(listed, "Disagreements"), "tall")))
-    return section("How good is the judge?", *blocks) if blocks else Markup("")
+        blocks.append(
+            html.folded(title, html.scrolled(_sortable(listed, "Disagreements"), "tall"))
+        )
+    return html.section("How good is the judge?", *blocks) if blocks else Markup("")
 
 
 def _trust_section(analysis: JudgeAnalysis) -> Markup:
@@ -167,7 +159,7 @@ def _trust_section(analysis: JudgeAnalysis) -> Markup:
         for group in analysis.groups[:_MOST_GROUPS]
         if group.agreement is not None
     ]
-    return section("What to trust", notes_list(notes), css="calm")
+    return html.section("What to trust", html.notes_list(notes), css="calm")
 
 
 def _next_section(analysis: JudgeAnalysis) -> Markup:
@@ -188,13 +180,15 @@ def _next_section(analysis: JudgeAnalysis) -> Markup:
     columns = [*(["group"] if several else []), "verdict", "items without gold", "label next"]
     numeric = [False] * (len(columns) - 2) + [True] * 2
     total = sum(line.labels for line in next_labels)
-    return section(
+    return html.section(
         "What to label next",
-        paragraph(
+        html.paragraph(
             f"{total} more labels shorten the intervals most if they are drawn at random from "
             "the items with these verdicts."
         ),
-        scrolled(_sortable(Table.of(columns, rows, numeric), "What to label next"), "tall"),
+        html.scrolled(
+            _sortable(Table.of(columns, rows, numeric), "What to label next"), "tall"
+        ),
     )
 
 

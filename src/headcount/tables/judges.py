@@ -219,57 +219,55 @@ def judge(
     verdicts, gold = _chosen_columns(table, verdict, gold)
     covariates = [covariate] if isinstance(covariate, str) else list(covariate)
     columns = {"by": by, "cluster": cluster, "weight": weight, "sequential": sequential}
-    needed = [("verdict", name) for name in verdicts]
-    needed += [(option, name) for option, name in columns.items() if name is not None]
-    needed += [("covariate", name) for name in covariates]
-    for option, column in needed:
-        table.require([column], f"which `{option}` names")
-    if calibration is None:
-        table.require([gold], "which `gold` names")
-    frame = table.read([name for name in dict.fromkeys([*(name for _, name in needed), gold])
-                        if name in table.columns])  # fmt: skip
-    data_facts = {"Items": f"{table.name}, {len(frame):,} rows"}
-    if tool:
-        data_facts["Written by"] = tool
+    named = [("verdict", name) for name in verdicts]
+    named += [(option, name) for option, name in columns.items() if name is not None]
+    named += [("covariate", name) for name in covariates]
+    frame = _judged_items(table, named, gold, needs_gold=calibration is None)
+    data_facts = {"Items": f"{table.name}, {len(frame):,} rows", "Written by": tool}
     learnt = None
     if calibration is not None:
         source = options.table(calibration, "calibration")
-        learnt, n_rows = _calibration(source, verdicts[0], gold, cluster)
-        data_facts["Calibration set"] = f"{source.name}, {n_rows:,} rows"
-    data_facts["Columns"] = ", ".join(
-        f"{option} {column}" for option, column in [*needed, ("gold", gold)]
-    )
+        learnt, data_facts["Calibration set"] = _calibration(source, verdicts[0], gold, cluster)
+    data_facts["Columns"] = ", ".join(" ".join(pair) for pair in [*named, ("gold", gold)])
     labels: Any = [None] * len(frame) if gold not in frame.columns else _values(frame[gold])
     judged = {name: _full(frame[name], table.name, "verdict") for name in verdicts}
-    if estimand is None:
-        estimand = "expected" if sequential is None else "realised"
+    first, groups = judged[verdicts[0]], None if by is None else _texts(frame[by])
     result = correct_verdicts(
         judged,
         labels,
-        by=None if by is None else _texts(frame[by]),
+        by=groups,
         calibration=learnt,
         clusters=None if cluster is None else _texts(frame[cluster]),
         weights=None if weight is None else _full(frame[weight], table.name, "weight"),
-        estimand=estimand,
+        estimand=estimand or ("expected" if sequential is None else "realised"),
         positive=_of_classes(positive, labels, learnt),
         mean=mean,
         scale=scale,
         order=None if sequential is None else _values(frame[sequential]),
     )
-    first, groups = judged[verdicts[0]], None if by is None else _texts(frame[by])
-    cells = _JudgedCounts.of(result, first, labels, groups)
+    listed = [*verdicts, gold, *([by] if by else [])]
     return JudgeAnalysis(
         **(vars(result) | {"biases": _biases(frame, result, first, labels, covariates)}),
         heading=title or f"Rates of {gold} in {table.name}, judged by {' and '.join(verdicts)}",
         created=now(),
         level=float(level),
-        data_facts=data_facts | versions(),
-        disagreements=_disagreements(
-            frame, result, first, labels, [*verdicts, gold, *([by] if by else [])]
-        ),
-        next_labels=() if cells is None or sequential is not None else cells.next_labels(),
+        data_facts={name: fact for name, fact in data_facts.items() if fact} | versions(),
+        disagreements=_disagreements(frame, result, first, labels, listed),
+        next_labels=() if sequential else _next_labels(result, first, labels, groups),
         variances=_variances(result, labels),
     )
+
+
+def _judged_items(
+    table: TableFile, named: list[tuple[str, str]], gold: str, *, needs_gold: bool
+) -> pl.DataFrame:
+    """Columns that options name, which must be there, and that of the gold labels."""
+    for option, column in named:
+        table.require([column], f"which `{option}` names")
+    if needs_gold:
+        table.require([gold], "which `gold` names")
+    names = dict.fromkeys([*(column for _, column in named), gold])
+    return table.read([name for name in names if name in table.columns])
 
 
 def _judged_table(items: Any, options: Options) -> tuple[TableFile, str]:
@@ -410,56 +408,34 @@ def _labelled(gold: list[Any]) -> list[int]:
     return [row for row, label in enumerate(gold) if label not in (None, "")]
 
 
-@dataclass(frozen=True, eq=False)
-class _JudgedCounts:
-    """Numbers of items, of labels, and of labels by class, (G, V), (G, V) and (G, V, K)."""
-
-    groups: list[Any]
-    verdicts: list[Any]
-    items: np.ndarray
-    labelled: np.ndarray
-    outcomes: np.ndarray
-
-    @classmethod
-    def of(
-        cls, result: JudgeResult, verdicts: list[Any], gold: list[Any], by: list[str] | None
-    ) -> _JudgedCounts | None:
-        """Count; None if verdicts are scores, or gold labels are not classes."""
-        kinds = {str(verdict): v for v, verdict in enumerate(result.verdicts)}
-        if result.scale is not None or not {str(verdict) for verdict in verdicts} <= set(kinds):
-            return None
-        names = [group.group for group in result.groups]
-        places = {str(name): g for g, name in enumerate(names)}
-        classes = {str(label): k for k, label in enumerate(result.classes.tolist())}
-        items = np.zeros((len(names), len(kinds)), np.int64)
-        outcomes = np.zeros((*items.shape, len(classes)))
-        groups = [str(names[0])] * len(verdicts) if by is None else by
-        for group, verdict, label in zip(groups, verdicts, gold, strict=True):
-            cell = places[group], kinds[str(verdict)]
-            items[cell] += 1
-            if str(label) in classes:
-                outcomes[cell][classes[str(label)]] += 1
-        labelled = outcomes.sum(axis=-1).astype(np.int64)
-        return cls(names, list(result.verdicts), items, labelled, outcomes)
-
-    def next_labels(self) -> tuple[NextLabels, ...]:
-        """Where the next labels shorten the intervals most."""
-        added = next_labels(self.items, self.labelled, self.outcomes, _NEXT)
-        places = sorted(zip(*np.nonzero(added), strict=True), key=lambda cell: -added[cell])
-        unlabelled = self.items - self.labelled
-        return tuple(
-            NextLabels(
-                self.groups[g], self.verdicts[v], int(unlabelled[g, v]), int(added[g, v])
-            )
-            for g, v in places
-        )
+def _next_labels(
+    result: JudgeResult, verdicts: list[Any], gold: list[Any], by: list[str] | None
+) -> tuple[NextLabels, ...]:
+    """Where the next labels shorten the intervals most; empty for scores and for means."""
+    kinds = {str(verdict): v for v, verdict in enumerate(result.verdicts)}
+    if result.scale is not None or not {str(verdict) for verdict in verdicts} <= set(kinds):
+        return ()
+    names = [group.group for group in result.groups]
+    places = {str(name): g for g, name in enumerate(names)}
+    classes = {str(label): k for k, label in enumerate(result.classes.tolist())}
+    items = np.zeros((len(names), len(kinds)), np.int64)
+    outcomes = np.zeros((*items.shape, len(classes)))
+    groups = [str(names[0])] * len(verdicts) if by is None else by
+    for group, verdict, label in zip(groups, verdicts, gold, strict=True):
+        cell = places[group], kinds[str(verdict)]
+        items[cell] += 1
+        if str(label) in classes:
+            outcomes[cell][classes[str(label)]] += 1
+    labelled = outcomes.sum(axis=-1).astype(np.int64)
+    added, unlabelled = next_labels(items, labelled, outcomes, _NEXT), items - labelled
+    return tuple(
+        NextLabels(names[g], result.verdicts[v], int(unlabelled[g, v]), int(added[g, v]))
+        for g, v in sorted(zip(*np.nonzero(added), strict=True), key=lambda cell: -added[cell])
+    )
 
 
 def _variances(result: JudgeResult, gold: list[Any]) -> tuple[float, float] | None:
-    """Variance of gold labels in a group, and the part of it that verdicts do not explain.
-
-    The estimate from n labels has the variance that verdicts leave, over n.
-    """
+    """Variance of gold labels in a group, and the part of it that verdicts do not explain."""
     k = result.main_class
     corrected = [(group, group.by_labels) for group in result.groups if group.by_labels]
     if not corrected:
@@ -482,8 +458,8 @@ def _variances(result: JudgeResult, gold: list[Any]) -> tuple[float, float] | No
 
 def _calibration(
     table: TableFile, verdict: str, gold: str, cluster: str | None
-) -> tuple[tuple[Any, ...], int]:
-    """Verdicts, gold labels and clusters of a calibration set."""
+) -> tuple[tuple[Any, ...], str]:
+    """Verdicts, gold labels and clusters of a calibration set, and what it is."""
     for option, column in (("verdict", verdict), ("gold", gold)):
         table.require([column], f"which `{option}` names")
     clustered = cluster is not None and cluster in table.columns
@@ -491,7 +467,7 @@ def _calibration(
     arrays = [_full(frame[verdict], table.name, "verdict"), _values(frame[gold])]
     if clustered and cluster:
         arrays.append(_texts(frame[cluster]))
-    return tuple(arrays), len(frame)
+    return tuple(arrays), f"{table.name}, {len(frame):,} rows"
 
 
 def _values(column: pl.Series) -> list[Any]:

@@ -186,7 +186,7 @@ def fit_table_model(
     """Fit a quantifier on a labelled table; `leave_out` are columns that are not features."""
     frame, y = labelled.table.read(), labelled.labels
     preparation = prepare(
-        frame, leave_out=dict(leave_out or {}), name=repr(labelled.table.name), dates=date_order
+        frame, leave_out=leave_out, name=repr(labelled.table.name), dates=date_order
     )
     X = preparation.conform(frame)
     del frame

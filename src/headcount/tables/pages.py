@@ -13,6 +13,7 @@ from markupsafe import Markup
 from headcount._support.text import Table, chance, first_of, percent
 from headcount.estimates.assumption import BROKEN_LEVEL, UNLIKE
 from headcount.estimates.history import MEANINGS, HistoryEstimate
+from headcount.report import page as html
 from headcount.report.charts import (
     Row,
     group_chart,
@@ -21,33 +22,7 @@ from headcount.report.charts import (
     rows_chart,
     share_axis,
 )
-from headcount.report.page import (
-    FLAG,
-    Note,
-    Page,
-    PageColumn,
-    advice,
-    element,
-    estimate_legend,
-    facts,
-    figure,
-    flag,
-    folded,
-    headline,
-    hidden_rows,
-    legend,
-    note,
-    notes_list,
-    notes_section,
-    pair,
-    panels,
-    paragraph,
-    scrolled,
-    section,
-    table,
-    warnings_link,
-    warnings_section,
-)
+from headcount.report.page import Note, Page, PageColumn
 from headcount.tables.words import compared_with_truth, words
 
 if TYPE_CHECKING:
@@ -85,10 +60,7 @@ _CLOSE = 0.01
 def answer(
     overall: tuple[float | None, bool], groups: Sequence[tuple[float | None, bool]], what: str
 ) -> str:
-    """Answer to the question whether the new items look like the labelled ones.
-
-    All items and each group have a p-value, and True if they do not look like them.
-    """
+    """Answer whether new items look like labelled ones, by p-values and flags."""
     p_value, is_broken = overall
     n_tested = sum(p is not None for p, _ in groups)
     n_broken = sum(broken for _, broken in groups)
@@ -138,11 +110,7 @@ def about_counting(analysis: Analysis) -> str:
 
 
 def grouped_notes(texts_of: Iterable[tuple[Any, Sequence[str]]], n_all: int) -> list[Note]:
-    """Each warning once, with the groups it is about: everything, if they are `n_all`.
-
-    Warnings that differ in their numbers only are one. Those that report a violated
-    assumption are left out, as pages show them in their own way.
-    """
+    """Each warning once, whatever its numbers, with its groups; not those on the assumption."""
     alike: dict[str, list[tuple[str, str]]] = {}
     for name, texts in texts_of:
         for text in texts:
@@ -192,30 +160,30 @@ def share_page(analysis: Analysis) -> Page:
         eyebrow=[
             analysis.method.name, f"{overall.estimate.n_items:,} items", analysis.created,
         ],
-        headline=headline(
+        headline=html.headline(
             status,
             _share_answer(analysis),
             analysis.verdict.sentences,
             question=QUESTION if overall.estimate.basis not in RESTS else REST,
             muted=status == "broken",
-            links=links | warnings_link(warnings),
+            links=links | html.warnings_link(warnings),
         ),
         sections=[
-            advice(ADVICE) if doubtful else Markup(""),
+            html.advice(ADVICE) if doubtful else Markup(""),
             _shares_section(analysis),
             _groups_section(analysis, classes),
             _before_section(analysis, classes) if is_labelled else Markup(""),
             _readings_section(analysis, classes),
             _likeness_section(analysis, classes),
             _changes_section(analysis),
-            warnings_section(warnings),
-            notes_section(plain_notes(analysis.notes)),
-            section(
+            html.warnings_section(warnings),
+            html.notes_section(plain_notes(analysis.notes)),
+            html.section(
                 "How it was done",
-                paragraph(analysis.method.why),
-                pair(
-                    facts("Method", _method_facts(analysis)),
-                    facts("Data and versions", _data_facts(analysis)),
+                html.paragraph(analysis.method.why),
+                html.pair(
+                    html.facts("Method", _method_facts(analysis)),
+                    html.facts("Data and versions", _data_facts(analysis)),
                 ),
             ),
         ],
@@ -315,18 +283,18 @@ def _shares_section(analysis: Analysis) -> Markup:
     of_first_class = Markup("")
     if len(analysis.classes) == 2:
         first = words(analysis.classes[0])
-        of_first_class = note(f"The rest, {percent(shares[0])}, are “{first}”.")
+        of_first_class = html.note(f"The rest, {percent(shares[0])}, are “{first}”.")
     folded_classes = Markup("")
     if tail:
-        folded_classes = folded(
+        folded_classes = html.folded(
             f"{len(tail)} more classes, {percent(float(shares[tail].sum()))} together",
             _class_table(
                 analysis, "more-shares", tail, "The other classes, on an axis of their own"
             ),
         )
-    return section(
+    return html.section(
         "Shares, if only the mix had changed" if is_broken else "Shares",
-        estimate_legend(
+        html.estimate_legend(
             level,
             training=True,
             counted=overall.classify_and_count is not None,
@@ -336,7 +304,7 @@ def _shares_section(analysis: Analysis) -> Markup:
         _class_table(analysis, "shares", classes, caption),
         of_first_class,
         folded_classes,
-        Markup("") if analysis.groups else note(about_counting(analysis), "cc-cell"),
+        Markup("") if analysis.groups else html.note(about_counting(analysis), "cc-cell"),
         css="muted" if is_broken else "",
     )
 
@@ -356,10 +324,12 @@ def _class_table(analysis: Analysis, name: str, classes: Sequence[int], caption:
         ]
         for j in classes
     ]
-    described = element(
-        "div", note(caption, name=f"{name}-caption"), scrolled(table(columns, cells, name=name))
+    described = html.element(
+        "div",
+        html.note(caption, name=f"{name}-caption"),
+        html.scrolled(html.table(columns, cells, name=name)),
     )
-    return pair(figure(chart), described, css="pair uneven")
+    return html.pair(html.figure(chart), described, css="pair uneven")
 
 
 def _groups_section(analysis: Analysis, shown: list[int]) -> Markup:
@@ -392,10 +362,10 @@ def _groups_section(analysis: Analysis, shown: list[int]) -> Markup:
         ]
         for item, j in rows_of[:MOST_ROWS]
     ]
-    return section(
+    return html.section(
         "Over time" if analysis.ordered else "By group",
-        note(about_counting(analysis), "cc-cell"),
-        estimate_legend(
+        html.note(about_counting(analysis), "cc-cell"),
+        html.estimate_legend(
             level,
             line=analysis.ordered,
             training=True,
@@ -403,8 +373,8 @@ def _groups_section(analysis: Analysis, shown: list[int]) -> Markup:
             truth=overall.truth is not None,
             flagged=flagged,
         ),
-        panels(charts, wide=is_wide(len(shown), len(analysis.groups)), scrolls=True),
-        paragraph(compared_with_truth(analysis)),
+        html.panels(charts, wide=is_wide(len(shown), len(analysis.groups)), scrolls=True),
+        html.paragraph(compared_with_truth(analysis)),
         *groups_table(
             _groups_caption(analysis, level),
             columns,
@@ -423,18 +393,18 @@ def groups_table(
     """Caption, the first rows of groups with flags if any is broken, a note on the others."""
     flagged = any(is_broken)
     cells = [
-        [*([flag(broken)] * flagged), *row]
+        [*([html.flag(broken)] * flagged), *row]
         for row, broken in zip(rows, is_broken, strict=False)
     ]
-    shown = table(
-        [FLAG] * flagged + columns,
+    shown = html.table(
+        [html.FLAG] * flagged + columns,
         cells,
         name="groups",
         css="sortable flagged" if flagged else "sortable",
         muted=is_broken,
     )
-    hidden = hidden_rows(len(is_broken) - len(rows))
-    return [note(caption, name="groups-caption"), scrolled(shown, "tall"), hidden]
+    hidden = html.hidden_rows(len(is_broken) - len(rows))
+    return [html.note(caption, name="groups-caption"), html.scrolled(shown, "tall"), hidden]
 
 
 def p_values_explained(below: str) -> str:
@@ -478,19 +448,19 @@ def _before_section(analysis: Analysis, shown: list[int]) -> Markup:
             label = f"Share of {name} {what} labels"
             chart = group_chart(rows, label, axis, ordered=analysis.ordered)
             charts.append((f"{name}: {what} labels", chart))
-    return section(
+    return html.section(
         "Before and after the labels",
-        paragraph(
+        html.paragraph(
             "Without labels the shares rest on the assumption that only the mix has changed. "
             "The labels need no such assumption: they correct the shares whatever has changed. "
             "The classifier only makes their intervals shorter."
         ),
-        panels(charts, wide=True, scrolls=True),
-        note(
+        html.panels(charts, wide=True, scrolls=True),
+        html.note(
             "Agreement: the chance of labels at least so unlike the estimate without them, if "
             "only the mix has changed."
         ),
-        scrolled(_before_table(analysis, shown), "tall"),
+        html.scrolled(_before_table(analysis, shown), "tall"),
         name="before",
     )
 
@@ -554,11 +524,11 @@ def _readings_section(analysis: Analysis, shown: list[int]) -> Markup:
         "The labelled table has no months or groups that show which reading holds. The weights "
         "are those that held on many real datasets."
     )
-    return section(
+    return html.section(
         "Readings of the data",
-        paragraph(about),
-        scrolled(table(columns, cells, name="readings")),
-        note(
+        html.paragraph(about),
+        html.scrolled(html.table(columns, cells, name="readings")),
+        html.note(
             "The share of all items under each reading, and its weight. The estimate is their "
             "mean, and the intervals contain the drift of each."
         ),
@@ -570,11 +540,11 @@ def _changes_section(analysis: Analysis) -> Markup:
     changes = analysis.changes
     if changes is None:
         return Markup("")
-    return section(
+    return html.section(
         "What changed",
-        paragraph(changes.sentence),
-        scrolled(changes.to_table().to_html(label="Columns that changed")),
-        note(
+        html.paragraph(changes.sentence),
+        html.scrolled(changes.to_table().to_html(label="Columns that changed")),
+        html.note(
             "Each column is compared with what the other columns and a change of the mix "
             "explain. Items moved: the part of the items that would have to be different."
         ),
@@ -603,12 +573,12 @@ def _likeness_section(analysis: Analysis, shown: list[int]) -> Markup:
             f"{method.name} does not correct for any change since training. Its shares are "
             "biased as soon as the mix has changed."
         )
-    return section(
+    return html.section(
         QUESTION,
-        paragraph(assumption),
-        facts("", _likeness_facts(analysis)),
+        html.paragraph(assumption),
+        html.facts("", _likeness_facts(analysis)),
         *_histogram_blocks(analysis, shown),
-        folded("How this was tested", *_test_paragraphs(analysis)),
+        html.folded("How this was tested", *_test_paragraphs(analysis)),
     )
 
 
@@ -643,7 +613,7 @@ def _histogram_blocks(analysis: Analysis, shown: list[int]) -> list[Markup]:
         has_classifier = analysis.overall.classify_and_count is not None
         reason = "keeps none" if has_classifier else "does not use a classifier's scores"
         return [
-            note(
+            html.note(
                 "There are no scores of labelled items to draw: "
                 f"{analysis.method.name} {reason}."
             )
@@ -660,17 +630,19 @@ def _histogram_blocks(analysis: Analysis, shown: list[int]) -> list[Markup]:
             f"How sure the classifier is of “{name}”: from 0, certainly not, to 1, certainly"
         )
         charts.append((caption, chart))
-    block = panels(charts, wide=len(charts) == 1)
+    block = html.panels(charts, wide=len(charts) == 1)
     if len(charts) > 4:
-        block = folded(f"The charts of {len(charts)} classes", block)
+        block = html.folded(f"The charts of {len(charts)} classes", block)
     return [
-        legend(
+        html.legend(
             ("sample", "the new items"),
             ("band", "what labelled items in these shares give, with the noise to expect"),
             ("own", "of that, the class itself"),
         ),
         block,
-        note("Where grey lies outside the band, the new items are unlike the labelled ones."),
+        html.note(
+            "Where grey lies outside the band, the new items are unlike the labelled ones."
+        ),
     ]
 
 
@@ -700,7 +672,7 @@ def _test_paragraphs(analysis: Analysis) -> list[Markup]:
         "The charts show the part of the items by posterior, on a square-root scale; the line "
         "is the mixture of the training classes in the estimated shares."
     )
-    return [paragraph(text), paragraph(of_charts if analysis.histograms else "")]
+    return [html.paragraph(text), html.paragraph(of_charts if analysis.histograms else "")]
 
 
 def _share_warnings(analysis: Analysis) -> list[Note]:
@@ -741,8 +713,6 @@ def tag_page(analysis: TagAnalysis) -> Page:
         "truth": first.overall.truth is not None,
         "flagged": not reliable,
     }
-    shown_table = analysis.to_table()
-    shortened = replace(shown_table, rows=shown_table.rows[:MOST_ROWS])
     return Page(
         title=analysis.title,
         eyebrow=[
@@ -750,43 +720,49 @@ def tag_page(analysis: TagAnalysis) -> Page:
             f"{len(analysis.analyses)} tags",
             first.created,
         ],
-        headline=headline(
+        headline=html.headline(
             "fits" if reliable else "unsure",
             "Shares of tags" if reliable else "Read with care",
             [analysis.summary],
-            links=warnings_link(warnings),
+            links=html.warnings_link(warnings),
         ),
         sections=[
-            section(
+            html.section(
                 "Shares of the tags",
-                estimate_legend(level, **marks),
-                figure(
+                html.estimate_legend(level, **marks),
+                html.figure(
                     rows_chart(rows, "Share of each tag, with its interval", share_axis(rows))
                 ),
-                note(
+                html.note(
                     "An item may have several tags or none, so the shares need not sum to "
                     "100%. Each interval holds for its tag alone."
                 ),
             ),
-            _tag_groups_section(analysis, estimate_legend(level, line=first.ordered, **marks)),
-            section(
-                "All numbers",
-                scrolled(
-                    shortened.to_html(css_class="sortable", label="Shares of tags"), "tall"
-                ),
-                hidden_rows(len(shown_table.rows) - MOST_ROWS),
+            _tag_groups_section(
+                analysis, html.estimate_legend(level, line=first.ordered, **marks)
             ),
-            warnings_section(warnings),
-            section(
+            _numbers_of_tags(analysis.to_table()),
+            html.warnings_section(warnings),
+            html.section(
                 "How it was done",
-                paragraph(f"{first.method.name}: {first.method.title}, for each tag."),
-                notes_list(plain_notes(analysis.notes)) if analysis.notes else Markup(""),
-                facts("Data and versions", {**first.data_facts, **first.versions}),
+                html.paragraph(f"{first.method.name}: {first.method.title}, for each tag."),
+                html.notes_list(plain_notes(analysis.notes)) if analysis.notes else Markup(""),
+                html.facts("Data and versions", {**first.data_facts, **first.versions}),
             ),
         ],
         columns=analysis.table_columns,
         rows=analysis.rows(),
         content=analysis.to_dict(),
+    )
+
+
+def _numbers_of_tags(table: Table) -> Markup:
+    """The first rows of a table, and a note on the others."""
+    first = replace(table, rows=table.rows[:MOST_ROWS])
+    return html.section(
+        "All numbers",
+        html.scrolled(first.to_html(css_class="sortable", label="Shares of tags"), "tall"),
+        html.hidden_rows(len(table.rows) - MOST_ROWS),
     )
 
 
@@ -809,9 +785,9 @@ def _tag_groups_section(analysis: TagAnalysis, legend_block: Markup) -> Markup:
         )
         charts.append((tag, chart))
     n_hidden = len(by_size) - len(tags)
-    return section(
+    return html.section(
         "Over time" if first.ordered else "By group",
         legend_block,
-        panels(charts, wide=is_wide(len(tags), len(first.groups)), scrolls=True),
-        note(f"The {n_hidden} rarest tags are in the table only." if n_hidden else ""),
+        html.panels(charts, wide=is_wide(len(tags), len(first.groups)), scrolls=True),
+        html.note(f"The {n_hidden} rarest tags are in the table only." if n_hidden else ""),
     )

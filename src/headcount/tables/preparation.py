@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,18 +39,7 @@ _MOST_NOTES = 5
 
 @dataclass(frozen=True)
 class Preparation:
-    r"""Conversion of the columns of a table to features, determined by the training table.
-
-    >>> import polars as pl
-    >>> from headcount.tables.preparation import prepare
-    >>> table = pl.DataFrame({"age": [31, 54, None, 27], "member": [True, False, True, True]})
-    >>> preparation = prepare(table)
-    >>> print(*preparation.columns, sep="\n")
-    age: number; median for missing values, with a flag, standardised (1 of 4 missing)
-    member: yes or no; most frequent for missing values, standardised
-    >>> preparation.pipeline().fit_transform(table).shape
-    (4, 3)
-    """
+    r"""Conversion of the columns of a table to features, determined by the training table."""
 
     columns: tuple[Column, ...]  # kind and treatment of each column
 
@@ -187,7 +176,7 @@ def _by_column(counts: dict[str, int]) -> str:
 def prepare(
     frame: pl.DataFrame,
     *,
-    leave_out: dict[str, str] | None = None,
+    leave_out: Mapping[str, str] | None = None,
     name: str = "The table",
     dates: str | None = None,
 ) -> Preparation:

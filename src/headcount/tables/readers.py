@@ -62,11 +62,7 @@ def is_utf8(path: Path) -> bool:
 
 
 def decoded(content: bytes) -> tuple[bytes, str]:
-    r"""Text as UTF-8, and a note if it was not.
-
-    >>> decoded("café".encode("latin-1"))
-    (b'caf\xc3\xa9', 'is not UTF-8 and was read as Windows-1252 (Latin-1).')
-    """
+    r"""Text as UTF-8, and a note if it was not."""
     for mark, encoding in _MARKS.items():
         if content.startswith(mark):
             text = content.decode(encoding, "replace")
@@ -93,11 +89,7 @@ def head_of(path: Path) -> str:
 
 
 def find_separator(text: str, default: str = ",") -> str:
-    r"""Separator that divides the first lines into the same number of cells.
-
-    >>> find_separator("name;price\nAnn;1,5\nBob;2,5\n")
-    ';'
-    """
+    r"""Separator that divides the first lines into the same number of cells."""
     lines = text.splitlines()[:HEAD_LINES]
     merits = {}
     for sign in dict.fromkeys((default, *_SEPARATOR_SIGNS)):

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sklearn.tree import DecisionTreeClassifier
 
 from headcount._support.arrays import Array, Floats, Ints
-from headcount._support.parameters import check_fraction
+from headcount._support.parameters import check_fraction, check_one_each
 from headcount._support.text import first_of
 from headcount.errors import HeadcountError
 from headcount.estimates.labels.plan import LabelPlan
@@ -594,20 +594,11 @@ class Groups:
     def of(
         cls, groups: ArrayLike | None, n_items: int, order: Sequence[Any] | None = None
     ) -> Groups:
-        """Groups given by one value per item.
-
-        >>> groups = Groups.of(["2024-02", "2024-01", "2024-02"], 3)
-        >>> groups.names, groups.ordered, groups.samples.sizes
-        ((None, '2024-01', '2024-02'), True, array([3, 1, 2]))
-        """
+        """Groups given by one value per item."""
         if groups is None:
             return cls((None,), Samples.whole(n_items), False)
         names, codes = encode_labels(groups, name="groups")
-        if len(codes) != n_items:
-            raise HeadcountError(
-                f"groups has {len(codes):,} values, but there are {n_items:,} items: pass one "
-                "group per item."
-            )
+        check_one_each("groups", codes, n_items)
         ordered = order is not None or _is_sequence(names)
         names, codes = _reordered(names, codes, _sorted(names) if order is None else order)
         by_group = Samples.by_code(codes, len(names))
@@ -682,7 +673,7 @@ def group_names(
     if column == by:
         return _texts(values), []
     texts = without_marks(values)
-    form = find_date_form(texts, order=date_order, wanted=True)
+    form = find_date_form(texts, order=date_order, expected=True)
     example = short(texts.drop_nulls().head(1).to_list()[0]) if texts.count() else "nothing"
     if form is None:
         raise HeadcountError(
@@ -723,7 +714,7 @@ def only_date(table: TableFile, by: str) -> str:
         dates = [
             column.name
             for column in columns
-            if (form := find_date_form(without_marks(column), wanted=True)) is not None
+            if (form := find_date_form(without_marks(column), expected=True)) is not None
             and form.form == "%Y%m"
         ]
     if len(dates) != 1:

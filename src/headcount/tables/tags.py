@@ -238,69 +238,57 @@ class TagAnalysis(Result):
         return html_result(self.title, [self.to_table()], (*self.warnings, *self.notes))
 
 
+@dataclass(frozen=True)
+class Learning:
+    """Choices of a caller who learns from a labelled table: items, or `scored` ones."""
+
+    method: str
+    classifier: Any
+    leave_out: Mapping[str, str]  # columns that do not become features, and why
+    history: str = "auto"
+    scored: bool = False
+
+
 def analyse_tags(
-    table: TableFile,
-    source: TableFile,
-    tags: list[str],
-    leave_out: Mapping[str, str],
-    method: str,
-    classifier: Any,
-    options: Options,
-    history: str = "auto",
+    table: TableFile, source: TableFile, tags: list[str], learning: Learning, options: Options
 ) -> TagAnalysis:
     """Estimate the shares of several tags in a table, and in its groups."""
     indicators, rows, notes = _read_tags(source, tags)
     frame = source.read([name for name in source.columns if name not in tags], rows)
     description = f"{source.name}, {len(frame):,} rows"
     preparation = prepare(
-        frame, leave_out=dict(leave_out), name=repr(source.name), dates=options.date_order
+        frame,
+        leave_out=learning.leave_out,
+        name=repr(source.name),
+        dates=options.date_order,
     )
-    quantifier = _quantifier(preparation, method, classifier, options.random_state)
+    quantifier = _quantifier(preparation, learning, options.random_state)
     fitted = MultiLabel(quantifier).fit(preparation.conform(frame), indicators)
-    tally = Tally()
-    batches = prepared_batches(preparation, table, options.date_order, tally)
-    scored_batches = [fitted.score(batch) for batch, _ in batches]
-    if not scored_batches:
-        raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
-    tally.check(table.name)
-    scored = [Scored.concatenate(of_tag) for of_tag in zip(*scored_batches, strict=True)]
+    scored, tally = _scored_by_tag(fitted, preparation, table, options.date_order)
     groups = options.groups(table)
     truth, note = _known_tags(table, fitted.tags_.tolist())
     facts = {
         "Labelled table": description,
         "New table": f"{table.name}, {len(scored[0]):,} rows",
     }
-    weights = read_weights(table, options.weight)
-    clusters = read_clusters(table, options.cluster)
+    shared: dict[str, Any] = {
+        "groups": groups, "weights": read_weights(table, options.weight),
+        "clusters": read_clusters(table, options.cluster), "data_facts": facts,
+        "level": options.level, "random_state": options.random_state,
+    }  # fmt: skip
     analyses = {}
-    for name, tag_quantifier, items in zip(
-        fitted.tags_, fitted.quantifiers_, scored, strict=True
-    ):
-        labelled = LabelledItems(
-            frame_table(frame, source.name), indicators[name].cast(int).to_numpy(), "", ()
+    for tag, of_tag, items in zip(fitted.tags_, fitted.quantifiers_, scored, strict=True):
+        name, labels = str(tag), indicators[tag].cast(int).to_numpy()
+        labelled = LabelledItems(frame_table(frame, source.name), labels, "", ())
+        of_table = TableModel(
+            of_tag, name, preparation, None, description, of_tag.fitted_.scorer
         )
-        model, reason = learn_history(
-            TableModel(
-                tag_quantifier, str(name), preparation, None, description,
-                tag_quantifier.fitted_.scorer,
-            ),
-            labelled,
-            options,
-            history,
-        )  # fmt: skip
+        model, reason = learn_history(of_table, labelled, options, learning.history)
+        true_codes = None if truth is None else truth[name].cast(int).to_numpy()
         analysis = analyse_items(
-            model.quantifier,
-            items,
-            groups=groups,
-            truth=None if truth is None else truth[name].cast(int).to_numpy(),
-            weights=weights,
-            clusters=clusters,
-            data_facts=facts,
-            title=str(name),
-            level=options.level,
-            random_state=options.random_state,
+            model.quantifier, items, truth=true_codes, title=name, **shared
         )
-        analyses[str(name)] = replace(
+        analyses[name] = replace(
             analysis, columns=preparation.facts(), history=model.why_history
         )
         notes.append(f"{name}: {model.why_history}" if model.why_history else reason)
@@ -310,22 +298,34 @@ def analyse_tags(
     return TagAnalysis(heading, analyses, tuple(filter(None, notes)), preparation.facts())
 
 
-def _quantifier(
-    preparation: Preparation, method: str, classifier: Any, random_state: int
-) -> Quantifier:
+def _scored_by_tag(
+    fitted: MultiLabel, preparation: Preparation, table: TableFile, date_order: str | None
+) -> tuple[list[Any], Tally]:
+    """Scores of the rows of a table for each tag, read in batches; unusable values."""
+    tally = Tally()
+    batches = prepared_batches(preparation, table, date_order, tally)
+    scored = [fitted.score(batch) for batch, _ in batches]
+    if not scored:
+        raise HeadcountError(f"{table.name!r} has no rows: pass a table with some.")
+    tally.check(table.name)
+    return [Scored.concatenate(of_tag) for of_tag in zip(*scored, strict=True)], tally
+
+
+def _quantifier(preparation: Preparation, learning: Learning, seed: int) -> Quantifier:
     """Quantifier of every tag."""
-    if classifier == "auto":
+    if learning.classifier == "auto":
         raise HeadcountError(
             "`classifier` is 'auto', which chooses for one target: name one for all tags, such "
             "as logistic or boosting."
         )
-    model = make_classifier(preparation, classifier, random_state)
-    named = NamedMethod.of(method)
+    model = make_classifier(preparation, learning.classifier, seed)
+    named = NamedMethod.of(learning.method)
     if not named.uses_classifier:
         raise HeadcountError(
-            f"`method` is {method!r}, which has no classifier: choose another for several tags."
+            f"`method` is {learning.method!r}, which has no classifier: choose another for "
+            "several tags."
         )
-    return named.quantifier(np.array([0, 1]), random_state, model)
+    return named.quantifier(np.array([0, 1]), seed, model)
 
 
 def _known_tags(table: TableFile, tags: list[str]) -> tuple[pl.DataFrame | None, str]:

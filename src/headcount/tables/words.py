@@ -68,23 +68,14 @@ def _shortened(value: Any) -> str:
 
 
 def plain(label: Any) -> str | int | float | bool | None:
-    """Class or group as a value for JSON and tables.
-
-    >>> from datetime import datetime
-    >>> plain(3), plain(datetime(2024, 5, 1))
-    (3, '2024-05-01')
-    """
+    """Class or group as a value for JSON and tables."""
     if label is None or isinstance(label, str | int | float):
         return label
     return str(label).removesuffix(" 00:00:00")
 
 
 def words(label: Any) -> str:
-    """Class or group as text.
-
-    >>> words(None), words(True)
-    ('all items', 'True')
-    """
+    """Class or group as text."""
     return "all items" if label is None else str(plain(label))
 
 
@@ -97,11 +88,7 @@ def add_counts(columns: dict[str, str], tally: Tally, n_rows: int, table: str) -
 
 
 def by_treatment(columns: dict[str, str]) -> dict[str, str]:
-    """Treatment of the columns, once for those that were treated alike.
-
-    >>> by_treatment({"age": "number", "city": "category", "size": "number"})
-    {'Columns age, size': 'number', 'Column city': 'category'}
-    """
+    """Treatment of the columns, once for those that were treated alike."""
     alike: dict[str, list[str]] = {}
     for name, treatment in columns.items():
         alike.setdefault(treatment, []).append(name)
@@ -251,16 +238,7 @@ def range_of_groups(
     sizes: Mapping[str, int],
     written: Callable[[float], str],
 ) -> str:
-    """Least and greatest value of some groups in words; empty for fewer than two.
-
-    Items without a group are left out, and so are groups of a few items, which are chance.
-
-    >>> sizes = {"May": 90, "June": 70, "July": 80, MISSING: 40, "August": 9}
-    >>> range_of_groups("the share", {"May": 0.2, "June": 0.5, MISSING: 0.9}, sizes, percent)
-    'Over 2 other groups the share goes from 20.0% (May) to 50.0% (June).'
-    >>> range_of_groups("it", {"May": 0.2, "June": 0.5, "August": 0.9}, sizes, percent)
-    'Over 2 other groups of 30 items or more it goes from 20.0% (May) to 50.0% (June).'
-    """
+    """Least and greatest value of groups that are named and not small; empty without two."""
     named = {name: value for name, value in values.items() if name != MISSING}
     values = {name: value for name, value in named.items() if sizes[name] >= _FEWEST_ITEMS}
     if len(values) < 2:
@@ -278,13 +256,7 @@ def range_of_groups(
 
 
 def printed_groups(sizes: Sequence[int], is_sequence: bool) -> tuple[list[int], str]:
-    """Places of the groups to print, and a note if there are too many for all of them.
-
-    >>> printed_groups([3, 4], True)
-    ([0, 1], '')
-    >>> printed_groups(list(range(90)), False)[1]
-    'Only the 20 largest of 90 groups are printed: write a table or a page to have all.'
-    """
+    """Places of the groups to print, and a note if there are too many for all of them."""
     n = len(sizes)
     if n <= _MOST_PRINTED:
         return list(range(n)), ""

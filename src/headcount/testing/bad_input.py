@@ -28,9 +28,9 @@ from headcount.testing.cases import (
 )
 
 
-def _spoilt(table: Array, value: float, row: int = 7) -> Array:
+def _spoilt(table: Array, value: float) -> Array:
     table = np.array(table, dtype=float)
-    table[row, 0] = value
+    table[7, 0] = value
     return table
 
 

@@ -9,10 +9,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from headcount._kernels.distances import count_near
 from headcount._support.arrays import Array, Floats, Ints
 from headcount._support.execution import each_range
 from headcount._support.parameters import check_count, check_positive
@@ -412,3 +412,28 @@ class _SharedNeighbours:
         k, alpha = self.learner.n_neighbors, self.learner.alpha
         labels = self.lists.predict(training_sets, n_neighbors=k, alpha=alpha)
         return [partial(self.then.solve, predicted) for predicted in labels]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_near(near: Any, member: Any, k: int, start: int, stop: int, out: Any) -> None:
+    """Classes of the k nearest members, for items `start:stop`.
+
+    `near` lists items of the pool for each item, the nearest first. `member` holds the class
+    plus one of each item of the pool that is a member, and zero for others. `out` has one
+    row per item and one column per class. A row that starts with -1 marks a list that was
+    too short.
+    """
+    n_classes = out.shape[1]
+    for i in range(start, stop):
+        for c in range(n_classes):
+            out[i, c] = 0
+        n_near = 0
+        for j in range(near.shape[1]):
+            code = member[near[i, j]]
+            if code > 0:
+                out[i, code - 1] += 1
+                n_near += 1
+                if n_near == k:
+                    break
+        if n_near < k:
+            out[i, 0] = -1

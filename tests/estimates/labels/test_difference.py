@@ -101,11 +101,11 @@ def test_shares_sum_to_1_and_intervals_lie_within_0_and_1(seed, n_classes, level
     found = share_difference(pool, sample, codes[sample.rows])
     assert found.centre.sum() == pytest.approx(1)
     np.testing.assert_allclose(found.covariance.sum(axis=0), 0, atol=1e-12)
-    low, high = share_ends(found, 300, level)
+    low, high = share_ends(found.centre, found.ends(level), 300)
     assert (low >= 0).all()
     assert (high <= 1).all()
     assert (high > low).all()
-    inner = share_ends(found, 300, level / 2)
+    inner = share_ends(found.centre, found.ends(level / 2), 300)
     assert (low <= inner[0]).all()
     assert (high >= inner[1]).all()
 
@@ -176,7 +176,8 @@ def test_order_of_the_labels_is_irrelevant(seed):
 
 def test_two_classes_mirror_each_other():
     pool, sample, codes = sampled(5, n_classes=2)
-    low, high = share_ends(share_difference(pool, sample, codes[sample.rows]), 300, 0.95)
+    difference = share_difference(pool, sample, codes[sample.rows])
+    low, high = share_ends(difference.centre, difference.ends(0.95), 300)
     np.testing.assert_allclose(low, 1 - high[::-1])
 
 
@@ -186,7 +187,7 @@ def test_rule_of_three_where_all_labels_are_alike(n, label):
     sample = LabelSample.simple(np.arange(n), 10**9)
     pool = PoolPosteriors(np.full((n, 2), 0.5), 0.0)
     found = share_difference(pool, sample, np.full(n, label))
-    low, high = share_ends(found, 10**9, 0.95)
+    low, high = share_ends(found.centre, found.ends(0.95), 10**9)
     assert high[1 - label] == pytest.approx(-np.log(0.05) / n)
     assert low[label] == pytest.approx(1 + np.log(0.05) / n)
 
@@ -207,7 +208,7 @@ def test_unbiased_whatever_the_posteriors():
 
 def test_an_estimate_outside_of_0_and_1_is_moved_inside():
     found = Difference(np.array([-0.1, 1.1]), np.diag([1e-6] * 2), 50, *np.zeros((4, 2)))
-    low, high = share_ends(found, 1000, 0.95)
+    low, high = share_ends(found.centre, found.ends(0.95), 1000)
     assert low[0] == 0
     assert high[0] > 0
     assert low[1] < 1
@@ -223,7 +224,7 @@ def test_exact_coverage_with_labels_alone():
         for count in counts.tolist():
             codes = (np.arange(n) < count).astype(int)
             found = share_difference(pool, LabelSample.simple(np.arange(n), 10**9), codes)
-            ends.append([end[1] for end in share_ends(found, 10**9, 0.95)])
+            ends.append([end[1] for end in share_ends(found.centre, found.ends(0.95), 10**9)])
         low, high = np.array(ends).T
         shares = np.concatenate([np.geomspace(0.001, 0.05, 100), np.linspace(0.05, 0.5, 200)])
         p = shares[:, None]

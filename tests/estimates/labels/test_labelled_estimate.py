@@ -292,7 +292,7 @@ def test_weights_and_clusters_without_labels(two):
         ({"design": object()}, "design and guarantee are for labels of some items"),
         ({"guarantee": "exact"}, "design and guarantee are for labels of some items"),
         ({"weights": [1.0, 2.0]}, "weights has the shape"),
-        ({"clusters": ["a"]}, "clusters has 1 entries, but there are 2,400 items"),
+        ({"clusters": ["a"]}, "clusters has 1 values, but there are 2,400 items"),
         ({"labelled": ([1, 2], [0, 1]), "clusters": ["a"] * 2400}, "from one cluster"),
     ],
 )

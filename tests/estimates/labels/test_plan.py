@@ -12,6 +12,7 @@ import headcount as hc
 from headcount import HeadcountError
 from headcount.estimates.labels.plan import (
     LabelPlan,
+    PlanOptions,
     Strata,
     allocate,
     cut_by_uncertainty,
@@ -29,11 +30,11 @@ def pool_of(n=2000, share=0.1, seed=0, n_classes=2):
 
 
 def planned(pool=None, seed=0, **given):
-    given = {"precision": None, "budget": None, "n_strata": 5} | given
-    given = {"estimand": "realised", "level": 0.95} | given
+    chosen = {"precision": None, "budget": None, "positive": None, "strata": 5}
+    options = PlanOptions(**chosen | {"estimand": "realised", "level": 0.95} | given)
     pool = pool_of() if pool is None else pool
     key = pool_key(len(pool.values), pool.values)
-    return make_plan(pool, key, rng=np.random.default_rng(seed), **given)
+    return make_plan(pool, key, options, np.random.default_rng(seed))
 
 
 @given(st.integers(0, 10**6), st.integers(1, 6))
@@ -185,7 +186,7 @@ def test_budgets_list_the_precision():
 
 
 def test_one_stratum_is_a_simple_random_sample():
-    plan = planned(budget=100, n_strata=1)
+    plan = planned(budget=100, strata=1)
     assert plan.sizes.tolist() == [2000]
     np.testing.assert_allclose(plan.weights, 20.0)
     useless = PoolPosteriors.none(500, np.array([0.3, 0.7]))
@@ -234,7 +235,7 @@ def test_prints_what_each_budget_buys():
         ({"precision": 0}, "`precision` is 0; it must be a number between 0 and 1"),
         ({"budget": 3}, "`budget` is 3; it must be a whole number of at least 4"),
         ({"budget": 3000}, "`budget` is 3,000, but there are 2,000 items"),
-        ({"budget": 100, "n_strata": 0}, "strata is 0"),
+        ({"budget": 100, "strata": 0}, "strata is 0"),
         ({"budget": 100, "level": 95}, "level is 95"),
         ({"budget": 100, "estimand": "mean"}, "estimand is 'mean'"),
         ({"precision": 0.001, "estimand": "expected"}, "even labels for all 2,000 items give"),

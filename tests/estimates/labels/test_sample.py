@@ -152,5 +152,5 @@ def test_rows_may_be_floats_that_are_whole():
 
 def test_clusters_are_checked():
     assert check_clusters(["b", "a", "b"], 3).tolist() == [1, 0, 1]
-    with pytest.raises(HeadcountError, match="clusters has 2 entries, but there are 3 items"):
+    with pytest.raises(HeadcountError, match="clusters has 2 values, but there are 3 items"):
         check_clusters(["b", "a"], 3)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from scipy import special, stats
@@ -70,14 +69,7 @@ class Difference:
         )
 
     def with_blind(self, part: float) -> Difference:
-        """Estimate of all items, of which a part has no labels and may be anything.
-
-        >>> import numpy as np
-        >>> none = np.zeros(2)
-        >>> labelled = Difference(np.array([0.2, 0.8]), np.zeros((2, 2)), 9, *[none] * 4)
-        >>> [end.round(2).tolist() for end in labelled.with_blind(0.5).ends(0.95)]
-        [[0.1, 0.4], [0.6, 0.9]]
-        """
+        """Estimate of all items, of which a part has no labels and may be anything."""
         visible, equal = 1 - part, 1 / len(self.centre)
         return replace(
             self,
@@ -107,12 +99,7 @@ class Difference:
 
 
 def squared_reach(seen: Floats, asymmetry: Floats, unit: Floats, level: float) -> Floats:
-    """Squared distance of an end from an estimate, from the errors seen and room for others.
-
-    ``seen`` is the squared distance for the errors seen, ``asymmetry`` the third moment of
-    the errors over their second, positive if large ones are on this side; NaN leaves all
-    of the room.
-    """
+    """Squared distance of an end from an estimate, from the errors seen and room for others."""
     room = (np.log1p(-level) * unit) ** 2
     fraction = np.clip(asymmetry / np.where(unit > 0, unit, 1.0), 0.0, 1.0)
     fraction = np.where(np.isnan(asymmetry), 1.0, fraction)
@@ -130,29 +117,19 @@ def error_mass(probability: Floats) -> tuple[Floats, Floats]:
     return probability * np.sqrt(complement), complement * np.sqrt(probability)
 
 
-class EstimateWithEnds(Protocol):
-    """Estimates of shares that may lie outside of 0 to 1, with intervals."""
-
-    @property
-    def centre(self) -> Floats:
-        """The estimates."""
-
-    def ends(self, level: float) -> tuple[Floats, Floats]:
-        """Ends of their intervals, not clipped."""
-
-
 def on_simplex(centre: Floats) -> Floats:
     """Shares without negative ones, which sum to 1."""
     positive = np.maximum(centre, 0.0)
     return np.asarray(positive / positive.sum())
 
 
-def share_ends(estimate: EstimateWithEnds, n_items: int, level: float) -> tuple[Floats, Floats]:
-    """Ends of intervals for shares, from 0 to 1."""
-    low, high = estimate.ends(level)
+def share_ends(
+    centre: Floats, ends: tuple[Floats, Floats], n_items: int
+) -> tuple[Floats, Floats]:
+    """Ends of intervals for shares, from 0 to 1, of estimates that may lie outside."""
     # Around the nearest share that is possible.
-    outside = np.clip(estimate.centre, 0, 1) - estimate.centre
-    return around_shares(low + outside, high + outside, on_simplex(estimate.centre), n_items)
+    low, high = (end + np.clip(centre, 0, 1) - centre for end in ends)
+    return around_shares(low, high, on_simplex(centre), n_items)
 
 
 def corrected(posteriors: Floats, prior: Floats, shares: Floats) -> Floats:
@@ -187,10 +164,7 @@ _MOST_BET, _PRIOR_LABELS = 0.75, 10.0
 
 
 def clopper_pearson(counts: Array, n: int | Floats, level: float) -> tuple[Floats, Floats]:
-    """Exact interval for the shares behind binomial counts.
-
-    Counts and their totals may be those of weighted items, and thus no whole numbers.
-    """
+    """Exact interval for the shares behind binomial counts, also of weighted items."""
     tail = (1 - level) / 2
     low = special.betaincinv(np.maximum(counts, 1e-9), n - counts + 1.0, tail)
     high = special.betaincinv(counts + 1.0, np.maximum(n - counts, 1e-9), 1 - tail)
@@ -269,11 +243,7 @@ def betting_ends(
 
 @dataclass(frozen=True, eq=False)
 class ExactBounds:
-    """Exact intervals for the shares of a pool from a simple random sample.
-
-    For each class the interval that is expected to be shorter, before any label is seen: that
-    of the labels alone, or that of the residuals by betting.
-    """
+    """Exact intervals from a simple random sample, by labels alone or by betting."""
 
     codes: Ints
     posteriors: Floats

@@ -35,11 +35,7 @@ _N_DRAWS = 1000
 
 @dataclass(frozen=True)
 class Agreement:
-    """Test whether labels and the estimate under prior shift agree.
-
-    >>> Agreement(0.4, 1, 0.53)
-    The labels agree with the estimate under prior shift (p = 0.53).
-    """
+    """Test whether labels and the estimate under prior shift agree."""
 
     statistic: float
     df: int
@@ -114,7 +110,7 @@ class LabelledEstimate(Estimate):
 
     def _ends(self, level: float) -> tuple[Floats, Floats]:
         if self.bounds is None:
-            return share_ends(self.difference, self.n_items, level)
+            return share_ends(self.difference.centre, self.difference.ends(level), self.n_items)
         return around_shares(*self.bounds.ends(level), self.shares, self.n_items)
 
     def region(self, level: float = 0.95) -> Region:
@@ -223,15 +219,7 @@ def estimates_from_labels(
 
 
 def places_within(rows: Ints, items: Rows, n_pool: int) -> tuple[Ints, Bools]:
-    """Positions of labelled rows within a sample.
-
-    Returns the positions in ``items`` of the rows that are in the sample, and which rows
-    are.
-
-    >>> import numpy as np
-    >>> places_within(np.array([4, 7]), np.array([9, 7, 1]), 10)
-    (array([1]), array([False,  True]))
-    """
+    """Positions of labelled rows within the items of a sample, and which rows are in it."""
     place = np.full(n_pool, -1, np.int64)
     place[items] = np.arange(len(items))
     if int((place >= 0).sum()) < len(items):

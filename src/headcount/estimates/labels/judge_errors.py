@@ -58,11 +58,7 @@ class Calibration:
 
     @property
     def spreads(self) -> Floats:
-        """Covariance of the rates of each class, (K, V, V).
-
-        One item is added to each verdict, so that a verdict that was never seen is uncertain.
-        Where rates vary between slices, those of another slice vary by as much more.
-        """
+        """Covariance of the rates of each class, (K, V, V); larger if they vary over slices."""
         V = self.counts.shape[1]
         scaled = self.rates * self.sizes[:, None]
         smooth = (scaled + 1) / (self.sizes[:, None] + V)
@@ -211,19 +207,7 @@ _LEVEL = 0.05
 
 @dataclass(frozen=True, eq=False)
 class SliceTest:
-    """Test of the assumption that error rates are equal over slices.
-
-    `between` is, by true class, the variance of rates between slices over the variance of
-    single verdicts: the correlation of verdicts within a slice (Dirichlet-multinomial, by the
-    method of moments).
-
-    >>> import numpy as np
-    >>> truth, slices = np.zeros(200, int), np.arange(200) % 2
-    >>> verdicts = np.where(np.arange(200) < 60, slices, 0)
-    >>> test = SliceTest.of(truth, verdicts, slices, None, (1, 2))
-    >>> test.differ, test.between.round(2)
-    (True, array([0.34]))
-    """
+    """Test of equal error rates over slices; `between` is the correlation within a slice."""
 
     p_value: float
     between: Floats

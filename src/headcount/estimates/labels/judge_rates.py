@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import special, stats
 
 from headcount._support.arrays import Array, Bools, Floats, Ints, indicators
-from headcount._support.parameters import check_choice
+from headcount._support.parameters import check_choice, check_one_each
 from headcount._support.text import chance
 from headcount.errors import HeadcountError
 from headcount.estimates.estimate import Estimand
@@ -145,7 +145,7 @@ class _JudgedItems:
         codes = next(iter(judges.values()))[0].codes(first, "verdicts")
         n = len(codes)
         for name, column in columns.items():
-            _check_length(f"verdicts {name!r}", len(column), n)
+            check_one_each(f"verdicts {name!r}", column, n, "verdict")
         if mean:
             ends, places = gold_numbers(gold, scale)
             classes, truth = np.array(ends), np.where(np.isnan(places), -1, 0)
@@ -156,14 +156,14 @@ class _JudgedItems:
                 classes = _joined(classes, gold_codes(pair[1], "gold of calibration")[0])
             classes, truth = gold_codes(gold, "gold", classes)
             outcomes = indicators(truth, len(classes))
-        _check_length("gold", len(truth), n)
+        check_one_each("gold", truth, n, "verdict")
         _check_gold(truth, classes, pair is not None)
         names: tuple[Any, ...] = ("all",)
         groups = np.zeros(n, np.int64)
         if by is not None:
             labels, groups = encode_labels(by, name="by")
             names = tuple(labels.tolist())
-            _check_length("by", len(groups), n)
+            check_one_each("by", groups, n, "verdict")
         kinds = next(iter(judges.values()))[0]
         return cls(
             judges,
@@ -423,7 +423,7 @@ def _label_order(order: Any, items: _JudgedItems, estimand: str) -> Ints:
     if reason is not None:
         raise HeadcountError(f"sequential intervals {reason}")
     column = plain_column(order, "order")
-    _check_length("order", len(column), len(items.gold))
+    check_one_each("order", column, len(items.gold), "verdict")
     rows = np.flatnonzero(items.gold >= 0)
     places = gold_numbers(column[rows], None)[1] if len(rows) > 1 else np.zeros(len(rows))
     if np.isnan(places).any():
@@ -483,11 +483,7 @@ def _contributions(items: _JudgedItems, positive: Any) -> tuple[Contribution, ..
 
 
 def _strata(items: _JudgedItems, members: Bools) -> tuple[Ints, Ints, Ints, list[int]]:
-    """Rows with gold of a group, their strata, the sizes of these, and verdicts without labels.
-
-    Strata are verdicts. One with fewer than two labels joins the one with most if that can be
-    bad luck. If not, labels were not drawn from it, and nothing is known about its items.
-    """
+    """Rows with gold of a group, their strata by verdict, sizes, verdicts without labels."""
     V = len(items.kinds.names)
     rows = np.flatnonzero(members & (items.gold >= 0)).astype(np.int64)
     sizes = np.bincount(items.verdicts[members], minlength=V)
@@ -581,7 +577,7 @@ def _calibration(
 ) -> Calibration:
     verdicts = kinds.codes(arrays[0], "verdicts of calibration")
     _, codes = gold_codes(arrays[1], "gold of calibration", classes)
-    _check_length("gold of calibration", len(codes), len(verdicts))
+    check_one_each("gold of calibration", codes, len(verdicts), "verdict")
     missing = int((codes < 0).sum())
     if missing:
         raise HeadcountError(
@@ -638,14 +634,6 @@ def _has_all(codes: Ints, classes: Array) -> bool:
     return bool((counts > 0).all())
 
 
-def _check_length(name: str, length: int, n: int) -> None:
-    if length != n:
-        raise HeadcountError(
-            f"{name} has {length:,} entries, but there are {n:,} verdicts: pass one per "
-            "verdict."
-        )
-
-
 # Columns of verdicts and gold labels as numbers: kinds, classes, means, predictions.
 
 # Different numbers above which verdicts are scores, which are cut into bins.
@@ -696,11 +684,7 @@ def _values(verdicts: Any, name: str) -> Array:
 
 
 def gold_codes(gold: Any, name: str, classes: Array | None = None) -> tuple[Array, Ints]:
-    """Classes of gold labels, and the class of each item; -1 where there is no label.
-
-    None, NaN and empty texts are missing labels. The classes are by default those found,
-    sorted.
-    """
+    """Classes of gold labels, sorted by default, and the class of each item; -1 without one."""
     column = plain_column(gold, name)
     values = column.astype(object)
     if column.dtype.kind in "iufb":
@@ -737,14 +721,7 @@ def _whole_numbers(labels: Array) -> list[Any]:
 def gold_numbers(
     gold: Any, scale: tuple[float, float] | None
 ) -> tuple[tuple[float, float], Floats]:
-    """Ends of the scale of numeric gold labels, and the labels from 0 to 1; NaN where missing.
-
-    The scale goes by default from the lowest to the highest label.
-
-    >>> ends, places = gold_numbers([2, None, 10, 4], None)
-    >>> ends, places.tolist()
-    ((2.0, 10.0), [0.0, nan, 1.0, 0.25])
-    """
+    """Ends of the scale of numeric gold labels, and labels from 0 to 1; NaN where missing."""
     values = plain_column(gold, "gold").astype(object)
     filled = np.array([_is_filled(value) for value in values.tolist()], bool)
     numbers = np.full(len(values), np.nan)
@@ -797,11 +774,7 @@ _FOLDS, _PENALTY = 10, 1.0
 def cross_fitted(
     features: Floats, outcomes: Floats, rows: Ints, clusters: Ints | None
 ) -> tuple[Floats, Floats]:
-    """Ridge regressions of outcomes (n, K) on features (N, F) of all items.
-
-    Returns the mean predictions for all items, (N, K), and for labelled rows those of the
-    regression that did not see them (nor their cluster). Predictions of shares sum to 1.
-    """
+    """Mean predictions of outcomes by ridge regressions, and those of labelled rows."""
     units = rows if clusters is None else clusters[rows]
     labels = np.unique(units, return_inverse=True)[1]
     n_folds = min(_FOLDS, int(labels.max()) + 1)

@@ -103,7 +103,7 @@ class JudgedEstimate(Estimate):
         assert corrected is not None
         if self.sequence is not None:
             return self.sequence.ends(level)
-        return share_ends(corrected, self.n_items, level)
+        return share_ends(corrected.centre, corrected.ends(level), self.n_items)
 
     @property
     def _remarks(self) -> tuple[str, ...]:

@@ -40,11 +40,7 @@ _LEAST_SHARE = 0.005
 def cut_by_uncertainty(
     posteriors: Floats, n_strata: int, importance: Floats | None = None
 ) -> Ints:
-    """Stratum of each item: parts of equal total uncertainty, from certain to uncertain.
-
-    Fewer strata than wanted result if there are few items. ``importance`` are weights of
-    the classes; equal by default.
-    """
+    """Stratum of each item: parts of equal total uncertainty, fewer for few items."""
     spread = uncertainty(posteriors, importance)
     order = np.argsort(spread, kind="stable")
     reached = np.cumsum(spread[order])
@@ -57,11 +53,7 @@ def cut_by_uncertainty(
 
 
 def allocate(sizes: Ints, variances: Floats, n: int, unseen: float) -> Ints:
-    """Number of labels for each stratum (Neyman), at least two.
-
-    ``variances`` are those of the residuals, ``unseen`` is n times the variance that is
-    added for errors that no label shows.
-    """
+    """Number of labels for each stratum (Neyman), at least two."""
     ideal = sizes * np.sqrt(variances + unseen / n)
     least = np.minimum(_LEAST, sizes)
     share = np.minimum(ideal * n / ideal.sum() if ideal.sum() > 0 else sizes * 1.0, sizes)
@@ -204,11 +196,7 @@ def _mean_within(mean: Floats, error: Floats, most: Floats) -> Floats:
 
 
 def _importance(shares: Floats, positive: int | None) -> Floats:
-    """Weights of the classes, 1 on average.
-
-    Variances count by the ones that labels alone would have, so that labels serve rare classes
-    as much as frequent ones.
-    """
+    """Weights of the classes, 1 on average: labels serve rare classes as much as others."""
     inner = np.clip(shares, _LEAST_SHARE, 1 - _LEAST_SHARE)
     weights = 1 / (inner * (1 - inner))
     if positive is not None:
@@ -217,11 +205,7 @@ def _importance(shares: Floats, positive: int | None) -> Floats:
 
 
 def suitable_strata(n_strata: int, n: int, n_pool: int) -> int:
-    """Number of strata for n labels, with about ten labels in each.
-
-    >>> suitable_strata(5, 20, 1000), suitable_strata(5, 200, 1000)
-    (2, 5)
-    """
+    """Number of strata for n labels, with about ten labels in each."""
     return max(1, min(n_strata, n // _PER_STRATUM, n_pool // (2 * _LEAST)))
 
 
@@ -528,10 +512,7 @@ class LabelPlan:
 
 
 def pool_key(n_items: int, posteriors: Floats | None) -> str:
-    """Key of a pool: its size and two means of its scores that depend on their order.
-
-    The scores are those before any correction; None leaves the means out.
-    """
+    """Key of a pool: its size and, if there are scores, two means that depend on order."""
     if posteriors is None:
         return str(n_items)
     # Multiples of irrational numbers, so that every row and column has a weight of its own.
@@ -570,30 +551,34 @@ def _points(share: float) -> str:
 _BUDGETS = (20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000)
 
 
+@dataclass(frozen=True)
+class PlanOptions:
+    """Choices of a caller, as `Quantifier.plan_labels` documents them."""
+
+    precision: float | None
+    budget: int | None
+    positive: Any
+    strata: int
+    estimand: str
+    level: float
+
+
 def make_plan(
-    pool: PoolPosteriors,
-    key: str,
-    *,
-    precision: float | None,
-    budget: int | None,
-    n_strata: int,
-    estimand: str,
-    level: float,
-    rng: np.random.Generator,
-    positive: int | None = None,
+    pool: PoolPosteriors, key: str, options: PlanOptions, rng: np.random.Generator
 ) -> LabelPlan:
-    """Draw the items to label."""
+    """Draw the items to label; `options.positive` is the position of a class."""
     n_pool, K = pool.values.shape
+    precision, budget, estimand = options.precision, options.budget, options.estimand
     check_choice("estimand", estimand, ("realised", "expected"))
-    level = check_fraction("level", level)
-    n_strata = check_count("strata", n_strata)
+    level = check_fraction("level", options.level)
+    n_strata = check_count("strata", options.strata)
     least = min(max(K, 4), n_pool)
     by_number: dict[int, Strata] = {}
 
     def strata_for(n: int) -> Strata:
         number = suitable_strata(n_strata, n, n_pool)
         if number not in by_number:
-            by_number[number] = Strata.of(pool, number, positive)
+            by_number[number] = Strata.of(pool, number, options.positive)
         return by_number[number]
 
     def precision_of(n: int) -> float:
@@ -650,18 +635,20 @@ def join_plans(
     )
 
 
-def _fewest(precision_of: Callable[[int], float], wanted: float, least: int, most: int) -> int:
+def _fewest(
+    precision_of: Callable[[int], float], precision: float, least: int, most: int
+) -> int:
     """Fewest labels that reach a precision."""
-    if precision_of(most) > wanted:
+    if precision_of(most) > precision:
         raise HeadcountError(
-            f"`precision` is {wanted}, but even labels for all {most:,} items give "
+            f"`precision` is {precision}, but even labels for all {most:,} items give "
             f"{precision_of(most):.2g} for the population behind them: choose a larger one, or "
             "plan for the realised shares of the items."
         )
     low, high = least, most
     while low < high:
         middle = (low + high) // 2
-        if precision_of(middle) <= wanted:
+        if precision_of(middle) <= precision:
             high = middle
         else:
             low = middle + 1

@@ -25,14 +25,7 @@ _PRIOR_ITEMS = 10.0
 
 
 def uncertainty(posteriors: Floats, importance: Floats | None = None) -> Floats:
-    """Standard deviation of the class of each item, over all classes.
-
-    ``importance`` are weights of the classes; equal by default.
-
-    >>> import numpy as np
-    >>> uncertainty(np.array([[0.5, 0.5], [0.0, 1.0]])).round(2)
-    array([0.71, 0.  ])
-    """
+    """Standard deviation of the class of each item, over all classes or weighted ones."""
     weights = np.ones(posteriors.shape[1]) if importance is None else importance
     return np.sqrt((posteriors * (1 - posteriors)) @ weights)
 
@@ -46,11 +39,7 @@ class TrainingResiduals:
     weights: Floats
 
     def variances(self, strata: Ints, calibrated: Floats, factor: float) -> Floats:
-        """Expected variances of residuals in the strata of a pool.
-
-        Variances of calibrated posteriors, (H, K), times how much larger, or smaller,
-        those of training items are, whose strata are given.
-        """
+        """Variances of residuals, (H, K): calibrated ones, times what training items show."""
         ratios = np.ones_like(calibrated)
         for h in range(len(calibrated)):
             members = strata == h
@@ -71,10 +60,7 @@ class TrainingResiduals:
 
 @dataclass(frozen=True, eq=False)
 class PoolPosteriors:
-    """Posteriors of the items of a pool, corrected to estimated shares.
-
-    No label of the pool is used for them, so that estimates stay unbiased.
-    """
+    """Posteriors of a pool, corrected to shares that no label of the pool was used for."""
 
     values: Floats
     factor: float

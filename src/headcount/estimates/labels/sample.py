@@ -13,10 +13,7 @@ from headcount.items.arrays import plain_column
 
 
 def weighted_rows(weights: Floats, size: int) -> Ints:
-    """Rows in proportion to their weights, by systematic selection.
-
-    An item with much weight is repeated.
-    """
+    """Rows in proportion to their weights, by systematic selection; heavy ones are repeated."""
     edges = np.cumsum(weights)
     places = (np.arange(size) + 0.5) / size * edges[-1]
     return np.minimum(np.searchsorted(edges, places), len(weights) - 1).astype(np.int64)
@@ -25,11 +22,7 @@ def weighted_rows(weights: Floats, size: int) -> Ints:
 def effective_size(
     n_items: int, weights: Floats | None, clusters: Ints | None, values: Floats | None
 ) -> float:
-    """Number of independent items of equal weight that are worth as much.
-
-    The effect of clusters is estimated from ``values``, scores of the items; None takes
-    items of a cluster as all alike.
-    """
+    """Number of independent items worth as much; without values, clusters are all alike."""
     mass = np.ones(n_items) if weights is None else weights
     size = float(mass.sum() ** 2 / (mass**2).sum())
     if clusters is None:
@@ -150,12 +143,7 @@ class LabelSample:
         return Spread(mean, clustered, max(n_clusters - 1, 1), unknown, unseen)
 
     def unit(self, mass: Floats) -> Floats:
-        """Mean weight of a label, averaged over some part of the pool.
-
-        An error that no label shows moves the estimate by about this much.
-
-        ``mass`` is the part of each labelled item that counts, from 0 to 1.
-        """
+        """Mean weight of a label, which an error that no label shows moves the estimate by."""
         unlabelled_weight = self.weights * self.unlabelled[self.strata]
         total = self.weights @ mass
         none = total <= 1e-12
@@ -172,10 +160,7 @@ def _asymmetry(deviations: Floats) -> Floats:
 
 
 def cluster_effect(values: Floats, clusters: Ints, weights: Floats | None) -> Floats:
-    """Design effect of clusters on the mean of all values.
-
-    Variance of the mean over its variance without clusters, at least 1.
-    """
+    """Variance of the mean of all values over the one without clusters, at least 1."""
     mass = np.ones(len(values)) if weights is None else weights
     deviations = mass[:, None] * (values - mass @ values / mass.sum())
     single = (deviations**2).sum(axis=0)

@@ -21,6 +21,7 @@ from headcount._kernels.accumulation import number_distinct
 from headcount._support.arrays import Ints
 from headcount._support.execution import results_in_order
 from headcount._support.frames import pl
+from headcount._support.parameters import check_one_each
 from headcount.errors import HeadcountError
 from headcount.estimates.estimation import needed_statistics
 from headcount.estimates.statistics.stores import LogitCells, RatioCells, Sums
@@ -109,21 +110,13 @@ class Numbered(NamedTuple):
 
 
 def number_groups(groups: Any, n_rows: int) -> Numbered:
-    """Number the groups of rows.
-
-    >>> number_groups(["b", "a", "b"], 3).codes
-    array([0, 1, 0])
-    """
+    """Number the groups of rows, the different names as they come."""
     if groups is None:
         return Numbered(pl.Series([None], dtype=pl.Null), np.zeros(n_rows, np.int64))
     if isinstance(groups, Numbered):
         return groups
     values = _as_column(groups)
-    if len(values) != n_rows:
-        raise HeadcountError(
-            f"groups has {len(values):,} values, but there are {n_rows:,} items: pass one per "
-            "item."
-        )
+    check_one_each("groups", values, n_rows)
     # Two hashes of 64 bits, so that no two names have the same pair. Chunks need no copy.
     columns = pl.DataFrame({"name": values}).select(
         pl.col("name").hash(seed).alias(str(seed)) for seed in (0, 1)

@@ -37,6 +37,7 @@ from headcount._support.arrays import Array, Ints
 from headcount._support.documentation import documented
 from headcount._support.files import write_bytes
 from headcount._support.frames import pl
+from headcount._support.parameters import check_one_each
 from headcount._support.text import Table, html_result
 from headcount.errors import HeadcountError
 from headcount.estimates.statistics.needed_parts import (
@@ -361,11 +362,7 @@ class Statistics(GroupStatistics):
         (['Feb', 'Jan', 'May'], array([3, 1]))
         """
         self._sort()
-        if len(names) != len(self._names):
-            raise HeadcountError(
-                f"names has {len(names):,} values, but there are {len(self._names):,} groups: "
-                "pass one per group."
-            )
+        check_one_each("names", names, len(self._names), "group")
         numbered = number_groups(None if set(names) == {None} else names, len(names))
         regrouped = copy(self)
         regrouped._names = GroupNames().find(numbered.names)[0]

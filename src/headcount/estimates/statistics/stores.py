@@ -286,10 +286,7 @@ _MOST_DENSE = 1 << 10
 
 
 def _cell_table() -> tuple[Floats, Ints, np.int64]:
-    """Edges of the cells below 1/2, first cells by leading bits, and the first such bits.
-
-    Edges are rounded to 32 bits, so that another library of mathematics has the same.
-    """
+    """Edges of cells below 1/2, equal on all machines; first cells and leading bits."""
     logits = np.arange(_N_CELLS // 2) * (2 * _REACH / _N_CELLS) - _REACH
     edges = [0.0, *(float(np.float32(1 / (1 + exp(-z)))) for z in logits[1:]), np.inf]
     ends = np.array([2.0**-22, 0.5]).view(np.int64) >> LEADING_BITS

@@ -25,14 +25,7 @@ _SCORED_VALUES = 1 << 20
 
 @dataclass(frozen=True)
 class PosteriorColumns:
-    """Columns with posteriors: one per class, or that of one of two, at position `positive`.
-
-    >>> import polars as pl
-    >>> columns = PosteriorColumns.named_after(["no", "yes"], ["yes", "month"])
-    >>> columns.of_batch(pl.DataFrame({"yes": [0.75, None]}), missing=True)
-    array([[0.25, 0.75],
-           [ nan,  nan]])
-    """
+    """Columns with posteriors: one per class, or that of one of two, at position `positive`."""
 
     names: tuple[str, ...]
     positive: int = 1

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,13 +56,6 @@ class Bags:
     def take(self, numbers: Rows) -> Bags:
         """Bags with these numbers."""
         return Bags(self.samples[numbers], self.shares[numbers])
-
-
-class BagSource(Protocol):
-    """Source of training bags."""
-
-    def draw(self, n: int, size: int, rng: np.random.Generator) -> Bags:
-        """Draw ``n`` bags of ``size`` items."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +138,10 @@ class Mix:
             if number
         ]
         return Bags.concatenate(bags).take(rng.permutation(n))
+
+
+BagSource: TypeAlias = LabelledBags | KnownBags | Mix
+"""Source of training bags."""
 
 
 def split_by_class(codes: Ints, n_classes: int, part: float, seed: int) -> tuple[Rows, Rows]:
@@ -479,7 +476,7 @@ class NetworkTraining(Aggregation):
         assert self.fitted is not None
         return self.fitted.solve(items, samples)
 
-    def fit_bags(self, labelled: Training | None, known: BagTraining | None) -> NetworkTraining:
+    def fit_bags(self, labelled: Training | None, bags: BagTraining | None) -> NetworkTraining:
         """Train on labelled items, known bags, or both."""
         if labelled is not None and labelled.weights is not None:
             raise HeadcountError(
@@ -488,11 +485,11 @@ class NetworkTraining(Aggregation):
             )
         from headcount.quantifiers.deep.networks import build, computing, train, weights_of
 
-        split = _ValidationSplit.of(labelled, known, self.seed)
+        split = _ValidationSplit.of(labelled, bags, self.seed)
         inputs, classifier, pool = self._pool(split)
         # Known bags are few. Their vectors can be mixed if these are means over items, but
         # estimates of a mixture would have to be computed from its items.
-        mixes = known is not None and self.architecture.layer.is_mean and not self.methods
+        mixes = bags is not None and self.architecture.layer.is_mean and not self.methods
         size = split.bag_size(self.settings.size)
         settings = replace(self.settings, size=size, mixes=mixes)
         with computing(self.seed):

@@ -67,8 +67,7 @@ class _LinearVotesFunction(torch.autograd.Function):
 
 def linear_votes(features: Tensor, bins: int) -> Tensor:
     """Histograms of features between 0 and 1; the two nearest bins share each vote."""
-    votes: Tensor = _LinearVotesFunction.apply(features, bins)
-    return votes
+    return _LinearVotesFunction.apply(features, bins)
 
 
 class LinearVotes(nn.Module):
@@ -157,8 +156,7 @@ class HardVotes(nn.Module):
 
     def forward(self, items: Tensor) -> Tensor:
         """Mean votes of each bag."""
-        votes: Tensor = _HardVotesFunction.apply(items, self.centres, self.widths)
-        return votes
+        return _HardVotesFunction.apply(items, self.centres, self.widths)
 
 
 class MomentNorm(nn.Module):
@@ -193,10 +191,7 @@ class MomentNorm(nn.Module):
 
 
 class _DensityMoments(torch.autograd.Function):
-    """Mean densities of bags and mean squares of all items, from log-densities.
-
-    The gradient is computed in three passes, where PyTorch's own needs twice as many.
-    """
+    """Mean densities of bags and mean squares of all items, with a gradient in three passes."""
 
     @staticmethod
     def forward(ctx: Any, logs: Tensor) -> tuple[Tensor, Tensor]:
@@ -290,8 +285,7 @@ class _Attend(nn.Module):
         )
         attended = functional.scaled_dot_product_attention(*split).transpose(1, 2).flatten(2)
         mixed = self.norms[0](queries + attended)
-        output: Tensor = self.norms[1](mixed + functional.relu(self.mix(mixed)))
-        return output
+        return self.norms[1](mixed + functional.relu(self.mix(mixed)))
 
 
 class AttentionPool(nn.Module):
@@ -372,8 +366,7 @@ class Network(nn.Module):
     def vectors(self, inputs: Tensor) -> Tensor:
         """One vector per bag of items."""
         items = self.item(inputs.flatten(0, 1))
-        pooled: Tensor = self.pool(items.unflatten(0, inputs.shape[:2]))
-        return pooled
+        return self.pool(items.unflatten(0, inputs.shape[:2]))
 
     def shares(self, vectors: Tensor, estimates: Tensor) -> Tensor:
         """Shares of bags, given their vectors and estimates."""
@@ -401,8 +394,7 @@ class _SpreadNorm(nn.Module):
 
     def forward(self, items: Tensor) -> Tensor:
         """Normalised features of items."""
-        normalised: Tensor = self.norm(items, items.square().mean(0))
-        return normalised
+        return self.norm(items, items.square().mean(0))
 
 
 class _Branches(nn.Module):
@@ -538,10 +530,7 @@ LOSSES: dict[str, Loss] = {
 
 @contextmanager
 def computing(seed: int | None = None) -> Iterator[None]:
-    """Run PyTorch on one thread; afterwards restore its threads, and its random numbers.
-
-    Sums do not depend on the machine then, and several processes do not disturb one another.
-    """
+    """Run PyTorch on one thread, for equal sums; restore its threads and random numbers."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -644,10 +633,7 @@ def alignment(branches: Tensor) -> Tensor:
 
 
 def mixtures(vectors: Tensor, shares: Tensor, number: int) -> tuple[Tensor, Tensor]:
-    """Vectors and shares of mixtures of two bags, with weights at random.
-
-    Both are exact where vectors are means over items: the mixture is a weighted bag.
-    """
+    """Vectors and shares of mixtures of two bags, exact where vectors are means over items."""
     pairs = torch.randint(len(vectors), (2, number)).to(vectors.device)
     weights = torch.rand(number, 1).to(vectors)
     first, second = (

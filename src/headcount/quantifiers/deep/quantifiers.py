@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from dataclasses import field
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from headcount._support.arrays import Array, Floats
-from headcount._support.documentation import parametrised
+from headcount._support.documentation import parametrised, with_example
 from headcount._support.execution import base_seeds
 from headcount._support.parameters import (
     check_choice,
@@ -24,7 +25,7 @@ from headcount.errors import HeadcountError
 from headcount.items.arrays import check_features, check_labels, check_lengths, count_rows
 from headcount.parts.fitted import Fitted, ItemSource, MethodInfo
 from headcount.parts.training import Training
-from headcount.quantifiers.base import Quantifier, labelled_items, quantifier_class
+from headcount.quantifiers.base import Quantifier, labelled_items
 from headcount.quantifiers.deep.model import (
     LOSSES,
     Architecture,
@@ -194,16 +195,7 @@ class NetworkQuantifier(Quantifier):
         return self.fitted_.model
 
     def fit_trained(self, X: Any, y: ArrayLike, arrays: dict[str, Array]) -> Self:
-        """Repeat `fit` without training the network.
-
-        >>> from sklearn.datasets import make_classification
-        >>> import headcount as hc
-        >>> X, y = make_classification(400, random_state=0)
-        >>> net = hc.DeepSets(epochs=1, size=50, random_state=0).fit(X, y)
-        >>> again = hc.DeepSets(epochs=1, size=50, random_state=0)
-        >>> again.fit_trained(X, y, net.trained_arrays()).predict(X) == net.predict(X)
-        array([ True,  True])
-        """
+        """Repeat `fit` without training the network, given its `trained_arrays`."""
         training, classes = labelled_items(X, y, None)
         model = self._aggregation().restore(training, arrays)
         return self._keep(self._of_network(model, classes, training.prior))
@@ -296,13 +288,8 @@ def _known_bags(
         )
     if classes is None:
         classes = np.arange(np.shape(prevalence)[-1])
-    checked = Samples(
-        samples.indices,
-        samples.offsets,
-        n_pool=samples.n_pool,
-        prevalence=prevalence,
-        classes=classes,
-    )
+    facts = {"n_pool": samples.n_pool, "prevalence": prevalence, "classes": classes}
+    checked = Samples(samples.indices, samples.offsets, **facts)
     assert checked.prevalence is not None
     assert checked.classes is not None
     return BagTraining(pool, checked, checked.prevalence, None), checked.classes
@@ -320,7 +307,23 @@ def _info(title: str, reference: str, **more: Any) -> MethodInfo:
     )
 
 
-@quantifier_class
+_Class = TypeVar("_Class", bound=type[NetworkQuantifier])
+_EXAMPLE = """\
+>>> from sklearn.datasets import make_classification
+>>> from {home} import {name}
+>>> X, y = make_classification(400, random_state=0)
+>>> net = {name}(epochs=1, size=50, random_state=0).fit(X[:200], y[:200])
+>>> net.predict(X[200:]).shape
+(2,)"""
+
+
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
+def _network_class(cls: _Class) -> _Class:
+    """Make a network of a class: see `parametrised`; its docstring gets an example too."""
+    return with_example(parametrised(cls), _EXAMPLE)
+
+
+@_network_class
 class HistNet(NetworkQuantifier):
     """Network on histograms of learnt features.
 
@@ -338,15 +341,6 @@ class HistNet(NetworkQuantifier):
     votes : {"linear", "hard"}, default="linear"
         "linear": an item's vote is shared by the two nearest bins. "hard": bins with learnt
         centres and widths, as published.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import HistNet
-    >>> X, y = make_classification(400, random_state=0)
-    >>> net = HistNet(epochs=2, size=100, random_state=0).fit(X[:200], y[:200])
-    >>> net.predict(X[200:]).shape
-    (2,)
     """
 
     head: Any = (64,)
@@ -370,7 +364,7 @@ class HistNet(NetworkQuantifier):
         )
 
 
-@quantifier_class
+@_network_class
 class GMNet(NetworkQuantifier):
     """Network on densities of the sample under Gaussians in several learnt spaces.
 
@@ -390,15 +384,6 @@ class GMNet(NetworkQuantifier):
     alignment : float, default=0.0
         Weight in the loss of the mean centred kernel alignment of two branches, between 0 and
         1. With a positive weight branches learn to describe samples differently.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import GMNet
-    >>> X, y = make_classification(400, random_state=0)
-    >>> net = GMNet(epochs=2, size=100, random_state=0).fit(X[:200], y[:200])
-    >>> net.predict(X[200:]).shape
-    (2,)
     """
 
     branches: Any = 5
@@ -425,7 +410,7 @@ class GMNet(NetworkQuantifier):
         return check_not_negative("alignment", self.alignment)
 
 
-@quantifier_class
+@_network_class
 class DeepSets(NetworkQuantifier):
     """Network on the mean, median or maximum of learnt features.
 
@@ -435,15 +420,6 @@ class DeepSets(NetworkQuantifier):
         Sizes of the layers of the item network.
     pooling : {"mean", "median", "max"}, default="mean"
         Summary of each feature over the sample.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import DeepSets
-    >>> X, y = make_classification(400, random_state=0)
-    >>> net = DeepSets(epochs=2, size=100, random_state=0).fit(X[:200], y[:200])
-    >>> net.predict(X[200:]).shape
-    (2,)
     """
 
     hidden: Any = (128, 128)
@@ -462,7 +438,7 @@ class DeepSets(NetworkQuantifier):
         )
 
 
-@quantifier_class
+@_network_class
 class SetTransformer(NetworkQuantifier):
     """Network of attention between items, through inducing points.
 
@@ -476,15 +452,6 @@ class SetTransformer(NetworkQuantifier):
         Number of inducing points.
     blocks : int, default=2
         Number of attention blocks before and after the items are summarised.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import SetTransformer
-    >>> X, y = make_classification(400, random_state=0)
-    >>> net = SetTransformer(epochs=1, size=50, random_state=0).fit(X[:200], y[:200])
-    >>> net.predict(X[200:]).shape
-    (2,)
     """
 
     width: Any = 64
@@ -504,7 +471,7 @@ class SetTransformer(NetworkQuantifier):
         return Attention(width, heads, inducing, check_count("blocks", self.blocks))
 
 
-@quantifier_class
+@_network_class
 class QuaNet(NetworkQuantifier):
     """Recurrent network over the items, sorted by their posterior, and simple estimates.
 
@@ -517,15 +484,6 @@ class QuaNet(NetworkQuantifier):
     ----------
     units : int, default=64
         Length of a state of the LSTM.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from headcount import QuaNet
-    >>> X, y = make_classification(400, random_state=0)
-    >>> net = QuaNet(epochs=2, size=50, random_state=0).fit(X[:200], y[:200])
-    >>> net.predict(X[200:]).round(1)
-    array([0.5, 0.5])
     """
 
     loss: Any = "mse"
