@@ -58,14 +58,7 @@ from headcount_studies.data.tables import (
     load_dataset,
     rule_of,
 )
-from headcount_studies.engine.spec import (
-    MethodSpec,
-    Spec,
-    check_keys,
-    check_known,
-    check_settings,
-    reason,
-)
+from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known, reason
 from headcount_studies.engine.store import share_columns
 from headcount_studies.engine.task import Shared, Task, task_seed
 
@@ -94,7 +87,7 @@ _OPTIONS = ("binned", "decimals", "one_vs_rest", "predictions", "decisions", "cl
 
 def check(spec: Spec) -> None:
     """Refuse, in one sentence, a spec that cannot be run."""
-    check_settings("[protocol]", spec.protocol, _PROTOCOL, ("smoothing", "log_base"))
+    check_keys("[protocol]", spec.protocol, ("smoothing", "log_base"), needed=_PROTOCOL)
     names = dataset_names(check_known("task", spec.protocol["task"], _TASKS))  # type: ignore[arg-type]
     for dataset in spec.datasets:
         check_known("dataset", dataset, names)

@@ -18,14 +18,7 @@ from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
 from headcount_studies.data.lequa import TASKS, find_files, find_task
 from headcount_studies.datasets import LequaData, lequa
-from headcount_studies.engine.spec import (
-    MethodSpec,
-    Spec,
-    check_keys,
-    check_known,
-    check_settings,
-    read_spec,
-)
+from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known, read_spec
 from headcount_studies.engine.store import sample_rows
 from headcount_studies.engine.task import Task, task_seed
 from headcount_studies.lequa2024.selection import (
@@ -67,8 +60,8 @@ def check(spec: Spec) -> None:
         check_known("task of LeQua", name, TASKS)
     for metric in spec.metrics:
         check_measure(metric)
-    check_settings("[protocol]", spec.protocol, _PROTOCOL)
-    check_settings("[selection]", spec.selection, _SELECTION)
+    check_keys("[protocol]", spec.protocol, (), needed=_PROTOCOL)
+    check_keys("[selection]", spec.selection, (), needed=_SELECTION)
     check_count("folds", spec.protocol["folds"], 2)
     check_count("max_iter", spec.protocol["max_iter"])
     check_count("n_dev", spec.selection["n_dev"], 0)

@@ -27,14 +27,7 @@ from headcount.samples.samples import Samples
 from headcount.scores.scorer import ScoredPool
 from headcount_studies.classifier_grid import quietly
 from headcount_studies.data.folder import data_file
-from headcount_studies.engine.spec import (
-    MethodSpec,
-    Spec,
-    check_keys,
-    check_known,
-    check_settings,
-    reason,
-)
+from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known, reason
 from headcount_studies.engine.task import Task, task_seed
 
 
@@ -106,8 +99,8 @@ def check(spec: Spec) -> None:
     for metric in spec.metrics:
         check_known("metric", metric, METRICS)
     settings = _UNIFORM if is_uniform(spec) else _GRID
-    check_settings("[protocol]", spec.protocol, settings)
-    check_settings("[selection]", spec.selection, _SELECTION)
+    check_keys("[protocol]", spec.protocol, (), needed=settings)
+    check_keys("[selection]", spec.selection, (), needed=_SELECTION)
     for name in settings:
         if name != "train_prevalences":
             check_count(f"{name} of [protocol]", spec.protocol[name])

@@ -44,13 +44,7 @@ from headcount_studies.data.texts import (
     load_tweets,
     vector_files,
 )
-from headcount_studies.engine.spec import (
-    MethodSpec,
-    Spec,
-    check_keys,
-    check_known,
-    check_settings,
-)
+from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known
 from headcount_studies.engine.store import sample_rows
 from headcount_studies.engine.task import Task, task_seed
 
@@ -85,8 +79,8 @@ def check(spec: Spec) -> None:
         check_known("collection of tweets", dataset, collections)
     for metric in spec.metrics:
         check_measure(metric)
-    check_settings("[protocol]", spec.protocol, _PROTOCOL, ("source",))
-    check_settings("[selection]", spec.selection, _SELECTION)
+    check_keys("[protocol]", spec.protocol, ("source",), needed=_PROTOCOL)
+    check_keys("[selection]", spec.selection, (), needed=_SELECTION)
     for name in ("least", "folds", "repeats", "size"):
         check_count(name, spec.protocol[name])
     for method in spec.methods:
