@@ -13,6 +13,7 @@ from scipy import stats
 
 from headcount.errors import HeadcountError
 from headcount.evaluation.significance import compare
+from headcount.evaluation.summary import lowest
 
 BEST = "best"
 NOTE = "Bold is the best; † 0.001 < p < 0.05 and ‡ p >= 0.05 against it, no mark: p <= 0.001."
@@ -29,6 +30,13 @@ def marks_of(errors: pl.DataFrame, test: str) -> dict[str, str]:
     compared = compare(errors, test=test)
     marks = dict(zip(compared.methods, compared.marks, strict=True))
     return {name: mark for name, mark in marks.items() if mark} | {compared.best: BEST}
+
+
+def best_marks(table: pl.DataFrame, columns: Sequence[str], axis: int) -> Marks:
+    """Marks for the lowest numbers of every row (axis 1) or column (axis 0)."""
+    values = table.select(columns).to_numpy().astype(np.float64)
+    places = zip(*np.nonzero(lowest(values, axis=axis)), strict=True)
+    return {(int(i), columns[j]): BEST for i, j in places}
 
 
 def published_file(published: Path | None, name: str) -> Path | None:
@@ -107,17 +115,15 @@ def with_mean(
     return pl.concat([table, mean]), marks | foot
 
 
-def rank_correlation(
-    ours: Mapping[str, float | None], theirs: Mapping[str, float | None]
-) -> float | None:
-    """Spearman's correlation of the errors of methods in common; None if they are too few.
+def rank_correlation(rows: pl.DataFrame, ours: str, published: str) -> float | None:
+    """Spearman's correlation of two columns of errors; None if too few rows have both.
 
-    >>> ours, theirs = {"CC": 0.3, "ACC": 0.1, "SLD": 0.05}, {"CC": 9, "ACC": 2, "SLD": 1}
-    >>> rank_correlation(ours, theirs)
+    >>> import polars as pl
+    >>> rows = pl.DataFrame({"ours": [0.3, 0.1, 0.05, None], "published": [9, 2, 1, 5]})
+    >>> rank_correlation(rows, "ours", "published")
     1.0
     """
-    shared = [name for name in ours if ours[name] is not None and theirs.get(name) is not None]
-    pairs = np.array([(ours[name], theirs[name]) for name in shared], dtype=np.float64)
+    pairs = rows.select(pl.col(ours, published).cast(pl.Float64)).drop_nulls().to_numpy()
     if len(pairs) < _FEWEST or (np.ptp(pairs, axis=0) == 0).any():
         return None  # with equal numbers there are no ranks
     # Beyond these digits numbers differ by how they were summed only.
@@ -179,14 +185,9 @@ class PublishedAgreement:
         if pairs.is_empty():
             return None
         methods = _by_method(pairs)
-        correlations = []
-        for columns in (("ours", "published"), ("rank", "published_rank")):
-            ours, theirs = (
-                dict(methods.select("method", name).iter_rows()) for name in columns
-            )
-            correlation = rank_correlation(ours, theirs)
-            correlations.append(float("nan") if correlation is None else correlation)
-        return cls(pairs, methods, *correlations)
+        columns = (("ours", "published"), ("rank", "published_rank"))
+        correlations = [rank_correlation(methods, *pair) for pair in columns]
+        return cls(pairs, methods, *(float("nan") if c is None else c for c in correlations))
 
 
 def agreement(ours: pl.DataFrame, published: pl.DataFrame) -> PublishedAgreement | None:

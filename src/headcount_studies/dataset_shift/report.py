@@ -457,10 +457,8 @@ def _compared(
         ours = _rounded(part.group_by(*keys, "method").agg(pl.col("ae").mean()), keys)
         pairs = ours.join(theirs, on=[*keys, "method"])
         correlations = [
-            (*key, rank_correlation(*(dict(zip(cell["method"], cell[name], strict=True))
-                                      for name in ("ae", "paper"))))
-            for key, cell in pairs.group_by(keys)
-        ]  # fmt: skip
+            (*key, rank_correlation(cell, "ae", "paper")) for key, cell in pairs.group_by(keys)
+        ]
         schema = dict.fromkeys((*keys, str(dataset)), pl.Float64)
         column = pl.DataFrame(correlations, schema, orient="row")
         table = table.join(column, on=keys, how="left", maintain_order="left")

@@ -8,11 +8,10 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from headcount.plots._style import method_styles
-from headcount_studies.comparison.figures import best_marks
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
 from headcount_studies.label_shift.study import data_of
-from headcount_studies.tables import published_file, rank_correlation
+from headcount_studies.tables import best_marks, published_file, rank_correlation
 
 _FILE = "label_shift_networks.csv"
 _CONDITION = ("shift", "alpha", "n")
@@ -151,11 +150,7 @@ def _correlations(pairs: pl.DataFrame) -> str:
     """Rank correlation of the methods' errors, by condition."""
     correlations = []
     for (shift, alpha, n), part in pairs.group_by(*_CONDITION, maintain_order=True):
-        ours, theirs = (
-            dict(part.select("method", name).iter_rows())
-            for name in ("mse_weights", "median_mse_weights")
-        )
-        correlation = rank_correlation(ours, theirs)
+        correlation = rank_correlation(part, "mse_weights", "median_mse_weights")
         if correlation is not None:
             correlations.append(f"{shift} {alpha:g}, n = {n:,}: {correlation:.2f}")
     return (

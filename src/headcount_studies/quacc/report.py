@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 
 from headcount import accuracy
-from headcount_studies.comparison.figures import best_marks
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
 from headcount_studies.figures import figure_of
@@ -19,6 +18,7 @@ from headcount_studies.tables import (
     BEST,
     NOTE,
     Marks,
+    best_marks,
     marks_of,
     paired_errors,
     published_file,
@@ -307,7 +307,7 @@ def _comparison(spec: Spec, results: pl.DataFrame, paper: pl.DataFrame, metric: 
         published = pl.col(f"{column}_{_COLUMNS[metric]}").alias(f"{name}, paper")
         theirs = paper.select("method", published)
         table = table.join(ours, "method", "left").join(theirs, "method", "left")
-        texts += [_ranks(table, name), _distance(table, name), _order(table, name)]
+        texts += [_ranks(table, name, f"{name}, paper"), *_distance_and_order(table, name)]
     columns = [
         f"{column}_{_COLUMNS[metric]}"
         for name, column in of_dataset.items()
@@ -321,69 +321,59 @@ def _comparison(spec: Spec, results: pl.DataFrame, paper: pl.DataFrame, metric: 
             "method", pl.mean_horizontal(columns).alias(f"{theirs_named}, paper")
         )
         table = table.join(ours, "method", "left").join(theirs, "method", "left")
-        texts += [f"Stand-ins: means over {title}.", _ranks(table, "stand-ins", theirs_named)]
+        correlated = _ranks(table, "stand-ins", f"{theirs_named}, paper")
+        texts += [f"Stand-ins: means over {title}.", correlated]
     return Section(f"Compared with the paper: {metric}", " ".join(filter(None, texts)), table)
 
 
-def _ranks(table: pl.DataFrame, ours: str, theirs: str | None = None) -> str:
-    theirs = f"{theirs or ours}, paper"
-    pairs = table.select("method", ours, theirs).drop_nulls()
-    correlation = rank_correlation(
-        dict(pairs.select("method", ours).rows()), dict(pairs.select("method", theirs).rows())
-    )
+def _ranks(table: pl.DataFrame, ours: str, published: str) -> str:
+    correlation = rank_correlation(table, ours, published)
     if correlation is None:
         return ""
+    n_methods = table.drop_nulls([ours, published]).height
     return (
-        f"Rank correlation with the paper, {ours}: {correlation:.2f} over {pairs.height} "
-        "methods."
+        f"Rank correlation with the paper, {ours}: {correlation:.2f} over {n_methods} methods."
     )
 
 
-def _distance(table: pl.DataFrame, name: str) -> str:
-    """Distance of each method from its published error."""
-    pairs = table.select("method", name, f"{name}, paper").drop_nulls()
-    if pairs.is_empty():
-        return ""
-    listed = ", ".join(
-        f"{method} {ours / theirs - 1:+.0%}" for method, ours, theirs in pairs.rows()
-    )
-    return f"Distance from the published errors: {listed}."
+def _distance_and_order(table: pl.DataFrame, name: str) -> list[str]:
+    """Distance of each method from its published error, and pairs in another order."""
+    errors = {
+        method: (error, error_there)
+        for method, error, error_there in table.select("method", name, f"{name}, paper")
+        .drop_nulls()
+        .rows()
+    }
+    if not errors:
+        return []
+    distances = ", ".join(f"{method} {a / b - 1:+.0%}" for method, (a, b) in errors.items())
+    texts = [f"Distance from the published errors: {distances}."]
+    n_pairs = len(list(combinations(errors, 2)))
+    if reversed_pairs := reversals(errors):
+        listed = ", ".join(
+            f"{first} ({errors[first][1]:.4f} there, {errors[first][0]:.4f} here) and {second} "
+            f"({errors[second][1]:.4f}, {errors[second][0]:.4f})"
+            for first, second in reversed_pairs
+        )
+        count = f"{len(reversed_pairs)} of {n_pairs} pairs"
+        texts.append(f"{count} come in the other order: {listed}.")
+    elif n_pairs:
+        texts.append(f"All {n_pairs} pairs of methods come in the order of the paper.")
+    return texts
 
 
-def _order(table: pl.DataFrame, name: str) -> str:
-    """Pairs of methods whose order differs from the paper's."""
-    pairs = table.select("method", name, f"{name}, paper").drop_nulls()
-    ours, theirs = (
-        dict(zip(pairs["method"], pairs[column], strict=True)) for column in pairs.columns[1:]
-    )
-    n_pairs = len(list(combinations(ours, 2)))
-    if not n_pairs:
-        return ""
-    reversed_pairs = reversals(ours, theirs)
-    if not reversed_pairs:
-        return f"All {n_pairs} pairs of methods come in the order of the paper."
-    listed = ", ".join(
-        f"{first} ({theirs[first]:.4f} there, {ours[first]:.4f} here) and {second} "
-        f"({theirs[second]:.4f}, {ours[second]:.4f})"
-        for first, second in reversed_pairs
-    )
-    return f"{len(reversed_pairs)} of {n_pairs} pairs come in the other order: {listed}."
-
-
-def reversals(ours: Mapping[str, float], theirs: Mapping[str, float]) -> list[tuple[str, str]]:
+def reversals(errors: Mapping[str, tuple[float, float]]) -> list[tuple[str, str]]:
     """Pairs of methods of which the first is ahead in the paper, but not here.
 
-    Those furthest apart in the paper come first. Methods without a published error are in no
-    pair.
+    Errors are those here and those published. Pairs furthest apart in the paper come first.
 
-    >>> theirs = {"DoC": 0.0226, "LEAP": 0.0291, "QuAcc(SLD)": 0.0259}
-    >>> reversals({"DoC": 0.02, "LEAP": 0.03, "QuAcc(SLD)": 0.037, "CBPE": 0.1}, theirs)
-    [('QuAcc(SLD)', 'LEAP')]
+    >>> reversals({"DoC": (0.02, 0.0226), "LEAP": (0.03, 0.0291), "QuAcc": (0.037, 0.0259)})
+    [('QuAcc', 'LEAP')]
     """
-    ordered = sorted((name for name in theirs if name in ours), key=lambda name: theirs[name])
+    ordered = sorted(errors, key=lambda name: errors[name][1])
     pairs = [
         (first, second)
         for first, second in combinations(ordered, 2)
-        if theirs[first] < theirs[second] and ours[first] >= ours[second]
+        if errors[first][1] < errors[second][1] and errors[first][0] >= errors[second][0]
     ]
-    return sorted(pairs, key=lambda pair: theirs[pair[0]] - theirs[pair[1]])
+    return sorted(pairs, key=lambda pair: errors[pair[0]][1] - errors[pair[1]][1])

@@ -206,11 +206,7 @@ def _compared(table: pl.DataFrame, methods: list[str], metric: str, path: Path) 
     correlations = []
     for name in table["dataset"]:
         pairs = agreed.pairs.filter(pl.col("dataset") == name)
-        mine, theirs = (
-            dict(zip(pairs["method"], pairs[column], strict=True))
-            for column in ("ours", "published")
-        )
-        correlation = rank_correlation(mine, theirs)
+        correlation = rank_correlation(pairs, "ours", "published")
         correlations.append(
             f"{name} {'-' if correlation is None else format(correlation, '.2f')}"
         )
