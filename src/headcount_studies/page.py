@@ -23,6 +23,7 @@ from headcount._support.files import write_bytes
 from headcount._support.text import Cell, Table, csv_text, first_of
 from headcount.errors import HeadcountError
 from headcount.report.page import packed_csv, rendered, rounded
+from headcount_studies.data.folder import make_folder
 from headcount_studies.engine.spec import Spec, duration
 from headcount_studies.engine.store import Status, Store, with_metrics
 from headcount_studies.engine.task import Section, find_experiment
@@ -373,7 +374,7 @@ def write_study(
     html = _page(store, results, printed).encode("utf-8", "replace")
     # The page comes last: once it exists, so do the other files.
     for path, content in (tables | figures | {page: html}).items():
-        _make(path.parent)
+        make_folder(path.parent)
         write_bytes(path, content)
     return StudyReport(page, tuple(tables), tuple(figures))
 
@@ -396,16 +397,6 @@ def _folder_of_published(path: Path) -> Path:
             "of published figures."
         )
     return path
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HeadcountError(
-            f"The folder {str(folder)!r} cannot be made ({error.strerror or error}): choose a "
-            "place where you may write."
-        ) from None
 
 
 def _page(store: Store, results: pl.DataFrame, parts: Sequence[StudyPart]) -> str:

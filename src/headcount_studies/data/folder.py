@@ -41,6 +41,17 @@ def data_folder(path: str | os.PathLike[str] | None = None) -> Path:
     return folder
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, unless it is there already."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HeadcountError(
+            f"The folder {str(folder)!r} cannot be made ({error.strerror or error}): choose a "
+            "place where you may write."
+        ) from None
+
+
 def data_file(folder: Path, name: str) -> Path:
     """Return the path of a file in the folder, or raise an error if it is missing."""
     path = folder / name

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from headcount._support.execution import thread_count, track
-from headcount._support.files import write_bytes
+from headcount._support.files import new_folder, write_bytes
 from headcount._support.parameters import check_count
 from headcount.errors import HeadcountError
 from headcount_studies.data.lequa import N_DEV, N_TEST, LequaTask, find_task, write_prevalences
@@ -317,40 +316,28 @@ def generate(
     target = Path(folder) / lequa_task.name / "public"
     if target.exists():
         raise HeadcountError(f"{str(target)!r} exists: name another folder, or remove it.")
-    # Renamed at the end, so that a folder is complete or not there.
-    making = target.with_name("public.part")
-    shutil.rmtree(making, ignore_errors=True)
-    try:
-        making.mkdir(parents=True)
-    except OSError as error:
-        raise HeadcountError(
-            f"the folder {str(making)!r} cannot be made ({error.strerror or error})."
-        ) from None
-    _write_label_map(making, lequa_task)
-    if lequa_task.in_bags:
-        counts["training"] = -(-n_train // size)
-    else:
-        rng = _stream(seed, "training", 0)
-        _write_items(making / "training_data.txt", *sampler.training(rng, n_train))
-    for split, count in counts.items():
-        (making / f"{split}_samples").mkdir()
-        write = partial(_write_sample, making, split, sampler, size, seed, lequa_task.n_classes)
-        shares = _each(write, count, f"Writing {lequa_task.name} {split}", progress)
-        write_prevalences(making / f"{split}_prevalences.txt", np.stack(list(shares)))
-    if isinstance(sampler, _Binary) and len(sampler.means) > 1:
-        write_prevalences(
-            making / "test_domains.txt",
-            np.stack([sampler.domains(_stream(seed, "test", i), size) for i in range(n_test)]),
-        )
-    making.rename(target)
+    K = lequa_task.n_classes
+    with new_folder(target) as making:
+        _write_label_map(making, lequa_task)
+        if lequa_task.in_bags:
+            counts["training"] = -(-n_train // size)
+        else:
+            rng = _stream(seed, "training", 0)
+            _write_items(making / "training_data.txt", *sampler.training(rng, n_train))
+        for split, count in counts.items():
+            (making / f"{split}_samples").mkdir()
+            write = partial(_write_sample, making, split, sampler, size, seed, K)
+            what = f"Writing {lequa_task.name} {split}"
+            with ThreadPoolExecutor(thread_count()) as pool:
+                written = pool.map(write, range(count))
+                shares = np.stack(list(track(written, count, what, show=progress)))
+            write_prevalences(making / f"{split}_prevalences.txt", shares)
+        if isinstance(sampler, _Binary) and len(sampler.means) > 1:
+            streams = (_stream(seed, "test", number) for number in range(n_test))
+            domains = np.stack([sampler.domains(rng, size) for rng in streams])
+            write_prevalences(making / "test_domains.txt", domains)
+    (target / "lock").unlink(missing_ok=True)
     return target
-
-
-def _each(
-    write: Callable[[int], NDArray[np.float64]], count: int, what: str, progress: bool | None
-) -> Iterable[NDArray[np.float64]]:
-    with ThreadPoolExecutor(thread_count()) as pool:
-        yield from track(pool.map(write, range(count)), count, what, show=progress)
 
 
 def _write_sample(

@@ -11,7 +11,7 @@ import warnings
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -65,15 +65,10 @@ _SECONDS = "seconds"
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """Outcome of a task."""
+    """Journal entry of a task, and its results; None if it failed."""
 
-    key: str
-    seconds: float
+    entry: Entry
     content: bytes | None = None
-    failures: int = 0
-    reason: str | None = None
-    methods: dict[str, float] = field(default_factory=dict)
-    processor: float = 0.0
 
 
 def execute_task(spec: Spec, task: Task, data: Path) -> TaskOutcome:
@@ -87,15 +82,21 @@ def execute_task(spec: Spec, task: Task, data: Path) -> TaskOutcome:
             frame = _checked(experiment.run(task_spec, task, data), spec, task)
             seconds, frame = _taken_out(frame)
     except Exception as error:
-        return TaskOutcome(task.name, perf_counter() - start, reason=reason(error))
-    return TaskOutcome(
+        return _failed(task, perf_counter() - start, reason(error))
+    content = parquet_bytes(frame)
+    entry = Entry(
         task.name,
-        perf_counter() - start,
-        content=parquet_bytes(frame),
+        round(perf_counter() - start, 4),
+        runs=task.runs,
         failures=frame.height - frame["failure"].null_count(),
         methods=seconds,
-        processor=process_time() - processor_start,
+        processor=round(process_time() - processor_start, 4),
     )
+    return TaskOutcome(entry, content)
+
+
+def _failed(task: Task, seconds: float, why: str) -> TaskOutcome:
+    return TaskOutcome(Entry(task.name, round(seconds, 4), reason=why))
 
 
 def _checked(frame: pl.DataFrame, spec: Spec, task: Task) -> pl.DataFrame:
@@ -179,9 +180,9 @@ def track_tasks(
         line = bar.add_task(f"0 of {len(tasks)} tasks", total=sum(costs.values()))
         for count, outcome in enumerate(outcomes, start=1):
             yield outcome
-            failed += outcome.reason is not None
+            failed += outcome.entry.reason is not None
             words = f"{count} of {len(tasks)} tasks" + f", {failed} failed" * bool(failed)
-            bar.update(line, advance=costs[outcome.key], description=words)
+            bar.update(line, advance=costs[outcome.entry.task], description=words)
 
 
 _READY = "ready"
@@ -279,7 +280,7 @@ class _Worker:
         if task is None:
             return None
         why = f"the process that ran it ended {_manner(self.process.exitcode)}"
-        return TaskOutcome(task.name, perf_counter() - self.since, reason=why)
+        return _failed(task, perf_counter() - self.since, why)
 
     def stop(self) -> None:
         self.process.kill()
@@ -394,7 +395,7 @@ def _outcome(future: Any, task: Task) -> TaskOutcome:
     if error is None:
         return future.result()
     # Dask itself has already tried it on other workers.
-    return TaskOutcome(task.name, 0.0, reason=reason(error))
+    return _failed(task, 0.0, reason(error))
 
 
 @dataclass(frozen=True)
@@ -548,23 +549,22 @@ def _collect(
     try:
         with closing(outcomes), closing(track_tasks(outcomes, left, show=progress)) as coming:
             for outcome in coming:
-                task = by_name[outcome.key]
-                store.keep(task, outcome.content, _entry(outcome, task, perf_counter() - start))
-                if outcome.reason is not None:
+                entry = replace(outcome.entry, elapsed=round(perf_counter() - start, 4))
+                task = by_name[entry.task]
+                store.keep(task, outcome.content, entry)
+                done, runs = done + (entry.reason is None), runs + entry.runs
+                failed_runs += entry.failures
+                if entry.reason is not None:
                     failures.append(
-                        Failure(task.dataset, None, task.name, task.runs, outcome.reason)
+                        Failure(task.dataset, None, task.name, task.runs, entry.reason)
                     )
-                    continue
-                done, runs = done + 1, runs + task.runs
-                failed_runs += outcome.failures
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_kept(store, tasks)) from None
     except SchedulerLostError as lost:
         sentence = f"{str(lost).removesuffix('.')}, but {_kept(store, tasks)}"
         raise SchedulerLostError(sentence) from None
-    return StudyRun(
-        store, len(tasks), done, tuple(failures), failed_runs, runs, perf_counter() - start
-    )
+    seconds = perf_counter() - start
+    return StudyRun(store, len(tasks), done, tuple(failures), failed_runs, runs, seconds)
 
 
 def _kept(store: Store, tasks: Sequence[Task]) -> str:
@@ -572,19 +572,6 @@ def _kept(store: Store, tasks: Sequence[Task]) -> str:
     return (
         f"{n_done} of {len(tasks)} tasks are done and kept in {str(store.folder)!r}: run it "
         "again with --resume (resume=True) to go on."
-    )
-
-
-def _entry(outcome: TaskOutcome, task: Task, elapsed: float) -> Entry:
-    return Entry(
-        task=task.name,
-        seconds=round(outcome.seconds, 4),
-        elapsed=round(elapsed, 4),
-        runs=task.runs if outcome.reason is None else 0,
-        failures=outcome.failures,
-        reason=outcome.reason,
-        methods=outcome.methods,
-        processor=round(outcome.processor, 4),
     )
 
 

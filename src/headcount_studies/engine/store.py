@@ -24,7 +24,7 @@ from headcount.evaluation.evaluation import Evaluation
 from headcount.evaluation.measures import check_measure, errors_of_methods
 from headcount.metrics import OF_INTERVALS
 from headcount.samples.samples import Samples
-from headcount_studies.data.folder import sha256_of
+from headcount_studies.data.folder import make_folder, sha256_of
 from headcount_studies.engine.spec import Spec, module_of, parse_spec
 from headcount_studies.engine.task import Experiment, Task, relative_name
 
@@ -35,9 +35,9 @@ class Entry:
 
     task: str
     seconds: float
-    elapsed: float
-    runs: int
-    failures: int
+    elapsed: float = 0.0
+    runs: int = 0
+    failures: int = 0
     reason: str | None = None
     methods: dict[str, float] = field(default_factory=dict)
     processor: float = 0.0
@@ -611,13 +611,7 @@ class Store:
 
     def writing(self) -> AbstractContextManager[None]:
         """Lock the store for one writer; create the folder if it is missing."""
-        try:
-            (self.folder / _RESULTS).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise HeadcountError(
-                f"The store {str(self.folder)!r} cannot be made ({error.strerror}): choose "
-                "another folder."
-            ) from None
+        make_folder(self.folder / _RESULTS)
         return locked(self.folder / _LOCK)
 
     def check(self, spec: Spec, *, resume: bool) -> None:
