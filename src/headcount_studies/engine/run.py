@@ -208,7 +208,8 @@ def run_in_processes(
         for _ in range(min(workers, len(waiting))):
             crew.append(_Worker.start(spec, data))
         while any(worker.task for worker in crew) or waiting:
-            for worker in _ready(crew):
+            ready = wait([worker.line for worker in crew])
+            for worker in [worker for worker in crew if worker.line in ready]:
                 outcome = worker.receive()
                 if not worker.alive:
                     crew.remove(worker)
@@ -221,12 +222,6 @@ def run_in_processes(
     finally:
         for worker in crew:
             worker.stop()
-
-
-def _ready(crew: Sequence[_Worker]) -> list[_Worker]:
-    """Wait for workers that have sent a message or have died."""
-    ready = wait([worker.line for worker in crew])
-    return [worker for worker in crew if worker.line in ready]
 
 
 @dataclass
@@ -333,25 +328,22 @@ def _end_with_parent() -> None:
 @contextmanager
 def connected(scheduler: str, data: Path, spec: Spec) -> Iterator[Client]:
     """Connect to a cluster whose workers can execute the tasks of a study."""
-    with dask_client(scheduler) as client:
-        _check_workers(client, data, spec)
-        yield client
-
-
-def _check_workers(client: Client, data: Path, spec: Spec) -> None:
     ours = code_versions(spec)
-    for worker, (sees_data, theirs) in client.run(_inspect_worker, str(data), spec).items():
-        if not sees_data:
-            raise HeadcountError(
-                f"The worker {worker} sees no folder {str(data)!r}: put the datasets where all "
-                "workers see them under the same path."
-            )
-        for name, number in ours.items():
-            if theirs[name] != number:
+    with dask_client(scheduler) as client:
+        seen = client.run(_inspect_worker, str(data), spec)
+        for worker, (sees_data, versions_there) in seen.items():
+            if not sees_data:
                 raise HeadcountError(
-                    f"The worker {worker} has {name} {theirs[name]} and this process has "
-                    f"{number}, so results may differ: install the same."
+                    f"The worker {worker} sees no folder {str(data)!r}: put the datasets where "
+                    "all workers see them under the same path."
                 )
+            for name, number in ours.items():
+                if versions_there[name] != number:
+                    raise HeadcountError(
+                        f"The worker {worker} has {name} {versions_there[name]} and this "
+                        f"process has {number}, so results may differ: install the same."
+                    )
+        yield client
 
 
 def _inspect_worker(data: str, spec: Spec) -> tuple[bool, dict[str, str]]:
@@ -375,8 +367,9 @@ def run_on_cluster(
             )
             futures[future] = task
         for future in as_completed(list(futures), loop=client.loop):
-            task = futures.pop(future)
-            yield _outcome(future, task)
+            task, error = futures.pop(future), future.exception()
+            # Dask itself has already tried what failed on other workers.
+            yield future.result() if error is None else _failed(task, 0.0, reason(error))
             future.release()
     except (CancelledError, OSError):
         raise SchedulerLostError("The connection to the scheduler was lost.") from None
@@ -388,14 +381,6 @@ def run_on_cluster(
 def _execute(spec: Spec, task: Task, data: Path) -> TaskOutcome:
     use_one_thread()
     return execute_task(spec, task, data)
-
-
-def _outcome(future: Any, task: Task) -> TaskOutcome:
-    error = future.exception()
-    if error is None:
-        return future.result()
-    # Dask itself has already tried it on other workers.
-    return _failed(task, 0.0, reason(error))
 
 
 @dataclass(frozen=True)
