@@ -45,6 +45,12 @@ def published_file(published: Path | None, name: str) -> Path | None:
     return path if path is not None and path.is_file() else None
 
 
+def published_errors(published: Path | None, name: str) -> pl.DataFrame | None:
+    """Published table of errors, a row per error; None if it is not there."""
+    path = published_file(published, name)
+    return None if path is None else read_published(path)
+
+
 def paired_errors(
     results: pl.DataFrame, sample: Sequence[str], methods: Sequence[str], metric: str
 ) -> pl.DataFrame:
@@ -74,7 +80,6 @@ def marked_means(
 ) -> tuple[pl.DataFrame, Marks]:
     """Mean errors by the values of a column, with marks.
 
-    >>> import polars as pl
     >>> wide = pl.DataFrame({"degree": [0, 0, 1], "CC": [0.1, 0.3, 0.5], "SLD": [0.1, 0.1, 0]})
     >>> table, marks = marked_means(wide, "degree", ["CC", "SLD"])
     >>> table.rows()
@@ -115,10 +120,20 @@ def with_mean(
     return pl.concat([table, mean]), marks | foot
 
 
+def mean_ranks(table: pl.DataFrame, methods: Sequence[str]) -> pl.DataFrame:
+    """Mean rank of each method over the rows of a table, and how often it is first."""
+    return (
+        table.unpivot(index="dataset", on=methods, variable_name="method", value_name="error")
+        .drop_nulls()
+        .with_columns(pl.col("error").rank().over("dataset").alias("rank"))
+        .group_by("method", maintain_order=True)
+        .agg(pl.col("rank").mean(), (pl.col("rank") == 1).sum().alias("first on"))
+    )
+
+
 def rank_correlation(rows: pl.DataFrame, ours: str, published: str) -> float | None:
     """Spearman's correlation of two columns of errors; None if too few rows have both.
 
-    >>> import polars as pl
     >>> rows = pl.DataFrame({"ours": [0.3, 0.1, 0.05, None], "published": [9, 2, 1, 5]})
     >>> rank_correlation(rows, "ours", "published")
     1.0
@@ -149,18 +164,12 @@ def read_published(path: str | Path) -> pl.DataFrame:
     """Read a published table of errors."""
     try:
         table = pl.read_csv(path, infer_schema_length=None)
+        first, *methods = table.columns
+        numbers = table.select(pl.col(first).cast(pl.String), pl.col(methods).cast(pl.Float64))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise HeadcountError(
             f"The published figures {str(path)!r} cannot be read ({error}): pass a CSV with "
-            "one row per dataset and one column per method."
-        ) from None
-    first, *methods = table.columns
-    try:
-        numbers = table.select(pl.col(first).cast(pl.String), pl.col(methods).cast(pl.Float64))
-    except pl.exceptions.PolarsError:
-        raise HeadcountError(
-            f"The published figures {str(path)!r} have something else than numbers after the "
-            "names of the datasets: leave it out."
+            "one row per dataset and one column of numbers per method."
         ) from None
     return (
         numbers.rename({first: "dataset"})
@@ -193,8 +202,6 @@ class PublishedAgreement:
 def agreement(ours: pl.DataFrame, published: pl.DataFrame) -> PublishedAgreement | None:
     """Compare mean errors with published ones.
 
-    >>> import polars as pl
-    >>> from headcount_studies.tables import agreement
     >>> methods = ["MS", "PCC", "CC"]
     >>> ours = pl.DataFrame({"dataset": "wine", "method": methods, "ours": [0.1, 0.3, 0.6]})
     >>> theirs = pl.DataFrame(

@@ -360,7 +360,7 @@ def test_published_tables_are_read_without_means_and_gaps(tmp_path):
 def test_what_is_no_table_of_numbers_is_refused(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("dataset,CC\nwine,large\n")
-    with pytest.raises(HeadcountError, match="something else than numbers"):
+    with pytest.raises(HeadcountError, match="one column of numbers per method"):
         read_published(path)
     with pytest.raises(HeadcountError, match="cannot be read"):
         read_published(tmp_path / "none.csv")

@@ -78,23 +78,18 @@ def errors_of(spec: Spec, results: pl.DataFrame, metric: str) -> pl.DataFrame:
     )
 
 
-_WIDTH = 8.0  # inches of what takes the whole width of a page
+WIDTH = 8.0  # inches of what takes the whole width of a page
 _TEXT, _SMALL = 8.0, 7.0  # points
 _ACROSS = 6
 _LEAST = 5e-4  # smaller errors are drawn here: papers print three decimals
 _LEGEND = {"frameon": False, "fontsize": _SMALL, "handlelength": 1.2, "columnspacing": 1.5}
 
 
-def rank_figure(ranks: Mapping[str, float], difference: float) -> Figure:
-    """A critical-difference diagram."""
-    return figure_of(plots.critical_difference(ranks, difference, width=_WIDTH))
-
-
 def letter_figure(errors: pl.DataFrame, *, linear_below: float, error: str) -> Figure:
     """Distribution of all errors of each method, coloured by family."""
     families = families_of(errors["method"].unique().to_list())
     axes = plots.letter_values(
-        errors, families=families, linear_below=linear_below, error=error, width=_WIDTH
+        errors, families=families, linear_below=linear_below, error=error, width=WIDTH
     )
     return figure_of(axes)
 
@@ -108,7 +103,7 @@ def letter_panels(
     ]
     families = families_of(list(dict.fromkeys(name for methods in names for name in methods)))
     height = 0.9 + 0.17 * max(map(len, names))
-    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
     axes = [figure.add_subplot(1, len(groups), i + 1) for i in range(len(groups))]
     for i, (ax, (title, errors)) in enumerate(zip(axes, groups.items(), strict=True)):
         plots.letter_values(
@@ -135,7 +130,7 @@ def scatter_panels(agreed: PublishedAgreement, *, partial: Sequence[str], error:
     colours = _colours(families)
     across = min(_ACROSS, len(methods))
     down = math.ceil(len(methods) / across)
-    figure = Figure(figsize=(_WIDTH, 0.8 + 1.32 * down), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 0.8 + 1.32 * down), layout="constrained")
     axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
     values = agreed.pairs.select("ours", "published").to_numpy().clip(_LEAST)
     ends = values.min() / 1.4, values.max() * 1.4

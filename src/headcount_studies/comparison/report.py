@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from headcount_studies.comparison.figures import errors_of
 from headcount_studies.data.tables import RECIPES, ROWS_OF_SEVERAL, SIZES, rule_of
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
+from headcount_studies.figures import figure_of
 from headcount_studies.tables import (
     FLAGGED,
     PublishedAgreement,
@@ -23,8 +24,7 @@ from headcount_studies.tables import (
     best_marks,
     by_method,
     plain_name,
-    published_file,
-    read_published,
+    published_errors,
 )
 
 
@@ -160,7 +160,6 @@ def partial_among(datasets: Iterable[str]) -> list[str]:
 def mean_errors(spec: Spec, results: pl.DataFrame, metric: str) -> Means:
     """Mean errors by dataset and method, in the order of the spec.
 
-    >>> import polars as pl
     >>> from headcount_studies import MethodSpec, Spec
     >>> methods = (MethodSpec("MS"), MethodSpec("CC"))
     >>> spec = Spec("s", "comparison", ("wine", "spam"), methods, ("tae",))
@@ -189,7 +188,6 @@ def _ranked(errors: pl.DataFrame) -> Comparison | None:
 def shift_groups(results: pl.DataFrame, classes: str) -> dict[str, pl.DataFrame]:
     """Results by the size of the shift since training.
 
-    >>> import polars as pl
     >>> list(shift_groups(pl.DataFrame({"shift": [0.1, 0.5]}), "multiclass"))
     ['minor shift (below 0.5)', 'major shift (0.5 and more)']
     """
@@ -242,9 +240,9 @@ def _datasets(spec: Spec, results: pl.DataFrame) -> Section:
         n_classes = rule_of(name, spec.protocol["task"]).n_classes
         if spec.protocol["task"] == "multiclass":
             items = ROWS_OF_SEVERAL.get(name, items)
-        part = f"part: {recipe.part}" if recipe.partial else "whole"
+        extent = f"part: {recipe.available}" if recipe.partial else "whole"
         binned = "no" if recipe.finite else "yes"
-        rows.append((name, items, features, binned, n_classes, part))
+        rows.append((name, items, features, binned, n_classes, extent))
     columns = ["dataset", "items", "features", "non-categorical", "classes", "data"]
     return Section(
         "Datasets",
@@ -257,10 +255,10 @@ def _datasets(spec: Spec, results: pl.DataFrame) -> Section:
 def _distributions(spec: Spec) -> Section:
     """Training and test distributions, as the paper's Table 3."""
     rows = [
-        (int(n_classes), part, ", ".join(f"{share:g}" for share in shares))
+        (int(n_classes), kind, ", ".join(f"{share:g}" for share in shares))
         for n_classes in spec.protocol["train"]
-        for part in ("train", "test")
-        for shares in spec.protocol[part][n_classes]
+        for kind in ("train", "test")
+        for shares in spec.protocol[kind][n_classes]
     ]
     splits = ", ".join(f"{share:g}" for share in spec.protocol["splits"])
     return Section(
@@ -292,13 +290,11 @@ def _mean_table(view: MetricView) -> Section:
 
 
 def _ranks(means: Means, title: str) -> Iterator[Section]:
-    if means.ranked is not None:
-        yield Section(title, _rank_text(means), figure=lambda: _rank_figure(means))
+    if (ranked := means.ranked) is not None:
+        yield Section(title, _rank_text(means, ranked), figure=_rank_figure(ranked))
 
 
-def _rank_text(means: Means) -> str:
-    ranked = means.ranked
-    assert ranked is not None
+def _rank_text(means: Means, ranked: Comparison) -> str:
     assert ranked.friedman is not None
     left_out = len(means.table) - ranked.n_units
     without = f" ({left_out} without results of all methods are left out)" if left_out else ""
@@ -311,11 +307,8 @@ def _rank_text(means: Means) -> str:
     )
 
 
-def _rank_figure(means: Means) -> Figure:
-    ranked = means.ranked
-    assert ranked is not None
-    assert ranked.critical_difference is not None
-    return figures.rank_figure(means.ranks, ranked.critical_difference)
+def _rank_figure(ranked: Comparison) -> Callable[[], Figure]:
+    return lambda: figure_of(ranked.plot(width=figures.WIDTH))
 
 
 _BOXES = (
@@ -427,9 +420,9 @@ def _little_training(view: MetricView) -> Iterator[Section]:
         f"{view.heading} with little training data",
         "Runs in which 10% of the items were for training and 90% for the test, compared with "
         "all runs; the lowest of each column in bold."
-        + (f"\n\n{_rank_text(means)}" if means.ranked else ""),
+        + (f"\n\n{_rank_text(means, means.ranked)}" if means.ranked else ""),
         table,
-        (lambda: _rank_figure(means)) if means.ranked else None,
+        _rank_figure(means.ranked) if means.ranked else None,
         best_marks(table, table.columns[1:], axis=0),
     )
     yield Section(
@@ -441,20 +434,15 @@ def _little_training(view: MetricView) -> Iterator[Section]:
 
 def _compared(view: MetricView, published: Path | None) -> Iterator[Section]:
     """Comparison with the paper's table, if it is given, and check of its conclusions."""
-    theirs = _published(view, published)
-    compared = None if theirs is None else agreement(view.means.to_long(), theirs)
+    name = f"comparison_{view.classes}_{_FILES.get(view.metric)}.csv"
+    errors = published_errors(published, name)
+    compared = None if errors is None else agreement(view.means.to_long(), errors)
     if compared is not None:
         yield _agreement(view, compared)
     claim = CLAIMS.get((view.classes, view.metric))
     methods = set(map(plain_name, view.means.ranks))
     if claim is not None and methods & set(map(plain_name, (*claim.front, *claim.behind))):
         yield _conclusions(view, claim, compared)
-
-
-def _published(view: MetricView, published: Path | None) -> pl.DataFrame | None:
-    name = f"comparison_{view.classes}_{_FILES.get(view.metric)}.csv"
-    path = published_file(published, name)
-    return None if path is None else read_published(path)
 
 
 def _agreement(view: MetricView, agreed: PublishedAgreement) -> Section:
@@ -483,8 +471,8 @@ def _agreement(view: MetricView, agreed: PublishedAgreement) -> Section:
     )
 
 
-def _percent(part: str) -> pl.Expr:
-    return (100 * pl.col(part)).round(0).cast(pl.Int64)
+def _percent(column: str) -> pl.Expr:
+    return (100 * pl.col(column)).round(0).cast(pl.Int64)
 
 
 def _agreement_text(view: MetricView, agreed: PublishedAgreement, partial: list[str]) -> str:
@@ -516,13 +504,13 @@ def _agreement_text(view: MetricView, agreed: PublishedAgreement, partial: list[
     return "\n\n".join(text)
 
 
-def _conclusions(view: MetricView, claim: Claim, found: PublishedAgreement | None) -> Section:
+def _conclusions(view: MetricView, claim: Claim, agreed: PublishedAgreement | None) -> Section:
     checked = check_claim(claim, view.means.ranks)
     table = checked.with_columns(
         pl.when("holds").then(pl.lit("yes")).otherwise(pl.lit("no")).alias("holds")
     )
-    if found is not None:
-        theirs = dict(found.methods.select("method", "published_rank").iter_rows())
+    if agreed is not None:
+        theirs = dict(agreed.methods.select("method", "published_rank").iter_rows())
         places = check_claim(claim, theirs).select(
             "method", pl.col("place").alias("published place")
         )

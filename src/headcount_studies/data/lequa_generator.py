@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -34,22 +34,9 @@ Rng = np.random.Generator
 _NOISE = 0.1
 
 
-class Sampler(Protocol):
-    """Source of labelled vectors of a task."""
-
-    def training(self, rng: Rng, n: int) -> tuple[NDArray[np.float32], Codes]:
-        """Labelled items with the natural shares of the classes."""
-
-    def sample(self, rng: Rng, size: int) -> tuple[NDArray[np.float32], Codes]:
-        """Items of one development or test sample."""
-
-
 def make_sampler(task: LequaTask, seed: int) -> Sampler:
     """Distribution of a task.
 
-    >>> import numpy as np
-    >>> from headcount_studies.data.lequa import find_task
-    >>> from headcount_studies.data.lequa_generator import make_sampler
     >>> vectors, labels = make_sampler(find_task("T1"), 0).sample(np.random.default_rng(0), 9)
     >>> vectors.shape, labels.shape
     ((9, 256), (9,))
@@ -248,8 +235,11 @@ class _Ordinal:
         z[:, :4] += rng.normal(size=4) * self.OFFSET * np.array([1, 0.6, 0.6, 0.6])
         return self.rendering.vectors(rng, z), labels
 
-    def training(self, rng: Rng, n: int) -> tuple[NDArray[np.float32], Codes]:
-        return self.sample(rng, n)
+    training = sample
+
+
+Sampler = _Binary | _Topics | _Ordinal
+"""Source of labelled items with natural shares, and of samples with other shares."""
 
 
 def _opposite(direction: Floats, apart: float) -> Floats:
@@ -301,7 +291,6 @@ def generate(
     """Write synthetic data of a task in the format of the organisers.
 
     >>> import os, tempfile
-    >>> from headcount_studies.data.lequa_generator import generate
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     sorted(os.listdir(generate(folder, "T1", n_train=10, n_dev=1, n_test=1)))
     ['dev_prevalences.txt', 'dev_samples', 'label_map.txt', 'test_prevalences.txt',
@@ -341,12 +330,18 @@ def generate(
 
 
 def _write_sample(
-    folder: Path, part: str, sampler: Sampler, size: int, seed: int, n_classes: int, number: int
+    folder: Path,
+    split: str,
+    sampler: Sampler,
+    size: int,
+    seed: int,
+    n_classes: int,
+    number: int,
 ) -> NDArray[np.float64]:
     """Write one sample; returns its shares."""
-    vectors, labels = sampler.sample(_stream(seed, part, number), size)
-    path = folder / f"{part}_samples" / f"{number}.txt"
-    _write_items(path, vectors, labels if part == "training" else None)
+    vectors, labels = sampler.sample(_stream(seed, split, number), size)
+    path = folder / f"{split}_samples" / f"{number}.txt"
+    _write_items(path, vectors, labels if split == "training" else None)
     return np.asarray(np.bincount(labels, minlength=n_classes) / size)
 
 
@@ -372,5 +367,5 @@ def _write_label_map(folder: Path, task: LequaTask) -> None:
     write_bytes(folder / "label_map.txt", "".join(lines).encode())
 
 
-def _stream(seed: int, part: str, number: int) -> np.random.Generator:
-    return np.random.default_rng([seed, _PARTS.index(part), number])
+def _stream(seed: int, split: str, number: int) -> np.random.Generator:
+    return np.random.default_rng([seed, _PARTS.index(split), number])

@@ -153,10 +153,6 @@ def check(spec: Spec) -> None:
     check_keys("[selection]", spec.selection, (), needed=_SELECTION)
     check_count("n_prevalences", spec.selection["n_prevalences"], 2)
     check_count("repeats", spec.selection["repeats"])
-    _check_protocols(spec)
-
-
-def _check_protocols(spec: Spec) -> None:
     settings_of(spec)
     for protocol in PROTOCOLS:
         if protocol in spec.protocol:
@@ -225,9 +221,9 @@ def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
 def describe(spec: Spec, dataset: str, data: Path) -> list[dict[str, Any]]:
     """Reviews of a dataset, and of each of its groups, and the shares of their stars."""
     reviews = load_reviews(dataset, data)
-    parts = {"all": np.ones(len(reviews), np.bool_)}
+    subsets = {"all": np.ones(len(reviews), np.bool_)}
     if reviews.groups is not None and reviews.pair is not None:
-        parts |= {group: reviews.groups == group for group in reviews.pair}
+        subsets |= {group: reviews.groups == group for group in reviews.pair}
     return [
         {"dataset": dataset, "reviews": name, "number": int(rows.sum())}
         | {
@@ -236,7 +232,7 @@ def describe(spec: Spec, dataset: str, data: Path) -> list[dict[str, Any]]:
             )
             for star in range(1, 6)
         }
-        for name, rows in parts.items()
+        for name, rows in subsets.items()
     ]
 
 

@@ -231,7 +231,7 @@ def make_submissions(
     data: LequaData,
     method: str,
     *,
-    part: str = "test",
+    split: str = "test",
     selected: bool = True,
     n_dev: int | None = None,
     n_jobs: int = 1,
@@ -257,7 +257,7 @@ def make_submissions(
         raise HeadcountError(f"no method could be used; {name}: {selection.failure}")
     if method == "auto":
         usable = dict([min(usable.items(), key=lambda entry: entry[1].error)])
-    samples = data.test if part == "test" else data.dev
+    samples = data.test if split == "test" else data.dev
     shares = predict(data, samples, usable, progress=progress)
     submissions = [
         Submission(
@@ -265,11 +265,10 @@ def make_submissions(
         )
         for name, selection in selections.items()
     ]
-    return sorted(submissions, key=_order)
-
-
-def _order(submission: Submission) -> tuple[bool, float]:
-    return submission.failure is not None, np.nan_to_num(submission.dev_error, nan=np.inf)
+    return sorted(
+        submissions,
+        key=lambda one: (one.failure is not None, np.nan_to_num(one.dev_error, nan=np.inf)),
+    )
 
 
 def _methods(spec: Spec, data: LequaData, method: str) -> list[MethodSpec]:

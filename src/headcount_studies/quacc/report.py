@@ -19,6 +19,7 @@ from headcount_studies.tables import (
     NOTE,
     Marks,
     best_marks,
+    by_method,
     marks_of,
     paired_errors,
     published_file,
@@ -102,35 +103,29 @@ def _experiments(spec: Spec, results: pl.DataFrame) -> Section:
 def _errors(spec: Spec, results: pl.DataFrame) -> list[Section]:
     """Methods by datasets and metrics, as the paper's Tables 3 and 4; deviations beside."""
     methods = [method.name for method in spec.methods]
-    columns: dict[str, list[Any]] = {}
-    deviations: dict[str, list[Any]] = {}
+    means: dict[str, dict[str, Any]] = {}
+    deviations: dict[str, dict[str, Any]] = {}
     marks: Marks = {}
     for dataset, metric, rows in _measured(spec, results):
         name, wide = f"{dataset} {metric}", paired_errors(rows, _SAMPLE, methods, metric)
-        errors = [wide[method] if method in wide.columns else None for method in methods]
-        columns[name] = [None if error is None else error.mean() for error in errors]
-        deviations[name] = [None if error is None else error.std() for error in errors]
+        errors = wide.drop(_SAMPLE)
+        means[name] = errors.mean().row(0, named=True)
+        deviations[name] = errors.std().row(0, named=True)
         marks |= {
             (methods.index(method), name): mark
             for method, mark in _marks(wide, methods).items()
         }
-    means, spreads = (
-        pl.DataFrame(
-            {"method": methods} | part, schema_overrides=dict.fromkeys(part, pl.Float64)
-        )
-        for part in (columns, deviations)
-    )
     return [
         Section(
             "Errors",
             f"Mean absolute error of the predicted metric. t-tests on paired samples: {NOTE}",
-            means,
+            by_method(methods, means),
             marks=marks,
         ),
         Section(
             "Standard deviations",
             "Standard deviation of the errors over all training sets and samples.",
-            spreads,
+            by_method(methods, deviations),
         ),
     ]
 
@@ -199,11 +194,11 @@ def _marks(wide: pl.DataFrame, methods: Sequence[str]) -> dict[str, str]:
     return marks
 
 
-def _figures(spec: Spec, part: pl.DataFrame, dataset: str, metric: str) -> list[Section]:
+def _figures(spec: Spec, rows: pl.DataFrame, dataset: str, metric: str) -> list[Section]:
     """Errors by shift over all models, and estimates for the most imbalanced one."""
-    means = part.group_by("method").agg(pl.col(metric).mean()).drop_nulls()
+    means = rows.group_by("method").agg(pl.col(metric).mean()).drop_nulls()
     best = means.sort(metric)["method"].to_list()[:_SHOWN]
-    frame = part.filter(pl.col("method").is_in(best)).select(
+    frame = rows.filter(pl.col("method").is_in(best)).select(
         "method",
         "training_set",
         pl.col("train_shares").list.max().alias("largest"),
@@ -293,36 +288,32 @@ def _compared(spec: Spec, results: pl.DataFrame, published: Path) -> list[Sectio
 
 def _comparison(spec: Spec, results: pl.DataFrame, paper: pl.DataFrame, metric: str) -> Section:
     """Errors beside those of the paper, of its datasets and of stand-ins."""
-    theirs_named, of_dataset = _PAPER["multiclass" if is_uniform(spec) else "binary"]
+    collections, published_columns = _PAPER["multiclass" if is_uniform(spec) else "binary"]
     run = [name for name in spec.datasets if name in results["dataset"]]
-    columns_of = {name: of_dataset[name] for name in run if name in of_dataset}
-    stand_ins = [name for name in run if name not in of_dataset]
+    columns_of = {name: published_columns[name] for name in run if name in published_columns}
+    stand_ins = [name for name in run if name not in published_columns]
     means = results.group_by("dataset", "method").agg(pl.col(metric).mean())
     table = pl.DataFrame({"method": [method.name for method in spec.methods]})
     texts = []
     for name, column in columns_of.items():
-        ours = means.filter(pl.col("dataset") == name).select(
-            "method", pl.col(metric).alias(name)
-        )
+        of_dataset = means.filter(dataset=name).select("method", pl.col(metric).alias(name))
         published = pl.col(f"{column}_{_COLUMNS[metric]}").alias(f"{name}, paper")
-        theirs = paper.select("method", published)
-        table = table.join(ours, "method", "left").join(theirs, "method", "left")
+        for errors in (of_dataset, paper.select("method", published)):
+            table = table.join(errors, "method", "left")
         texts += [_ranks(table, name, f"{name}, paper"), *_distance_and_order(table, name)]
-    columns = [
-        f"{column}_{_COLUMNS[metric]}"
-        for name, column in of_dataset.items()
-        if name.startswith("rcv1")
-    ]
     if stand_ins:
-        title = ", ".join(stand_ins)
-        of_stand_ins = means.filter(pl.col("dataset").is_in(stand_ins))
-        ours = of_stand_ins.group_by("method").agg(pl.col(metric).mean().alias("stand-ins"))
-        theirs = paper.select(
-            "method", pl.mean_horizontal(columns).alias(f"{theirs_named}, paper")
-        )
-        table = table.join(ours, "method", "left").join(theirs, "method", "left")
-        correlated = _ranks(table, "stand-ins", f"{theirs_named}, paper")
-        texts += [f"Stand-ins: means over {title}.", correlated]
+        columns = [
+            f"{column}_{_COLUMNS[metric]}"
+            for name, column in published_columns.items()
+            if name.startswith("rcv1")
+        ]
+        mean_there = pl.mean_horizontal(columns).alias(f"{collections}, paper")
+        of_stand_ins = means.filter(pl.col("dataset").is_in(stand_ins)).group_by("method")
+        mean_here = of_stand_ins.agg(pl.col(metric).mean().alias("stand-ins"))
+        for errors in (mean_here, paper.select("method", mean_there)):
+            table = table.join(errors, "method", "left")
+        correlated = _ranks(table, "stand-ins", f"{collections}, paper")
+        texts += [f"Stand-ins: means over {', '.join(stand_ins)}.", correlated]
     return Section(f"Compared with the paper: {metric}", " ".join(filter(None, texts)), table)
 
 
