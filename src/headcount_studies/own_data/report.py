@@ -139,7 +139,8 @@ def _compared(
     """Errors beside the published ones, where a built-in study has them."""
     name = _PUBLISHED.get((spec.name, metric))
     errors = None if name is None else published_errors(published, name)
-    means = measured.group_by("dataset", "method").agg(pl.col(metric).mean().alias("ours"))
+    by_method = measured.group_by("dataset", "method", maintain_order=True)
+    means = by_method.agg(pl.col(metric).mean().alias("ours"))
     order = pl.DataFrame({"dataset": spec.datasets})
     means = order.join(means, on="dataset", maintain_order="left")
     if errors is None or (compared := agreement(means, errors)) is None:
