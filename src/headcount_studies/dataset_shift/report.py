@@ -319,9 +319,8 @@ def _calibration(
     )
 
 
-def _compared_pair(spec: Spec, results: pl.DataFrame) -> list[Section]:
+def _compared_pair(spec: Spec, results: pl.DataFrame) -> Iterator[Section]:
     """Local covariate shift and prior shift of the same size, in one figure per dataset."""
-    tables = []
     for dataset in spec.datasets:
         of_dataset = results.filter(pl.col("dataset") == dataset)
         kinds = {
@@ -329,15 +328,12 @@ def _compared_pair(spec: Spec, results: pl.DataFrame) -> list[Section]:
             "local covariate shift": VIEWS["local"].of(of_dataset),
         }
         if all(kind["ae"].count() for kind in kinds.values()):
-            tables.append(
-                Section(
-                    f"Local covariate shift beside prior shift: {dataset}",
-                    f"Absolute error by degree. {_SIGN}. The table has means over degrees.",
-                    _means_of_kinds(spec, kinds),
-                    _boxes([method.name for method in spec.methods], kinds),
-                )
+            yield Section(
+                f"Local covariate shift beside prior shift: {dataset}",
+                f"Absolute error by degree. {_SIGN}. The table has means over degrees.",
+                _means_of_kinds(spec, kinds),
+                _boxes([method.name for method in spec.methods], kinds),
             )
-    return tables
 
 
 def _means_of_kinds(spec: Spec, kinds: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

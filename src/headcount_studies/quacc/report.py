@@ -52,7 +52,7 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
     if path := published_file(published, _FILE):
         tables += _compared(spec, results, path)
     for dataset, metric, rows in _measured(spec, results):
-        tables += _figures(spec, rows, dataset, metric)
+        tables += _figures(rows, dataset, metric)
         tables += [] if is_uniform(spec) else [_by_training(rows, dataset, metric)]
     return [*tables, *_choices(spec, results)]
 
@@ -194,7 +194,7 @@ def _marks(wide: pl.DataFrame, methods: Sequence[str]) -> dict[str, str]:
     return marks
 
 
-def _figures(spec: Spec, rows: pl.DataFrame, dataset: str, metric: str) -> list[Section]:
+def _figures(rows: pl.DataFrame, dataset: str, metric: str) -> Iterator[Section]:
     """Errors by shift over all models, and estimates for the most imbalanced one."""
     means = rows.group_by("method").agg(pl.col(metric).mean()).drop_nulls()
     best = means.sort(metric)["method"].to_list()[:_SHOWN]
@@ -210,19 +210,17 @@ def _figures(spec: Spec, rows: pl.DataFrame, dataset: str, metric: str) -> list[
     sets = frame.sort("largest", "training_set", descending=True)
     most_uneven = frame.filter(pl.col("training_set") == sets["training_set"][0])
     largest = sets["largest"][0]
-    return [
-        Section(
-            f"Error of {metric} by shift: {dataset}",
-            f"The {len(best)} methods with the least mean error.",
-            figure=lambda: figure_of(accuracy.plot_errors(frame, metric=metric)),
-        ),
-        Section(
-            f"Estimated and true {metric}: {dataset}",
-            "The model with the most uneven training set: the largest class has a share of "
-            f"{largest:.2g}.",
-            figure=lambda: figure_of(accuracy.plot_estimates(most_uneven, metric=metric)),
-        ),
-    ]
+    yield Section(
+        f"Error of {metric} by shift: {dataset}",
+        f"The {len(best)} methods with the least mean error.",
+        figure=lambda: figure_of(accuracy.plot_errors(frame, metric=metric)),
+    )
+    yield Section(
+        f"Estimated and true {metric}: {dataset}",
+        "The model with the most uneven training set: the largest class has a share of "
+        f"{largest:.2g}.",
+        figure=lambda: figure_of(accuracy.plot_estimates(most_uneven, metric=metric)),
+    )
 
 
 def _by_training(rows: pl.DataFrame, dataset: str, metric: str) -> Section:
