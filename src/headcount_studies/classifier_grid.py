@@ -68,10 +68,8 @@ class ClassifierGrid:
         """A copy of a quantifier in a setting: with its classifier, or its own C."""
         copy = clone(quantifier)
         parameters = copy.get_params()
-        inner = next(
-            (prefix for prefix in ("", "quantifier__") if _is_set(prefix, parameters)), None
-        )
-        if inner is None:
+        inner = "" if {"classifier", "C"} & parameters.keys() else "quantifier__"
+        if not {f"{inner}classifier", f"{inner}C"} & parameters.keys():
             raise HeadcountError(
                 f"{type(copy).__name__} has neither a classifier nor a C to choose: leave "
                 "it out."
@@ -261,7 +259,3 @@ def _answers(
 def _least(means: list[float], problem: str) -> Choice:
     best = int(np.argmin(means))
     return Choice(best) if np.isfinite(means[best]) else Choice(None, problem)
-
-
-def _is_set(prefix: str, parameters: Mapping[str, Any]) -> bool:
-    return f"{prefix}classifier" in parameters or f"{prefix}C" in parameters

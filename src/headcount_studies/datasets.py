@@ -148,7 +148,7 @@ class LequaSamples:
             start = int(self.samples.offsets[done])
             stop = start + int(offsets[-1])
             if self._vectors is not None:
-                items: Any = self._vectors.read(start, stop)
+                items: Any = np.array(self._vectors.mapped()[start:stop])
             else:
                 items = _texts(self._files, self._names[done : done + len(chunk)])
             done += len(chunk)
@@ -215,17 +215,17 @@ class LequaData:
         """Test samples, with true shares if those have been published."""
         return self._samples("test")
 
-    def _samples(self, part: str) -> LequaSamples:
-        names = self._files.sample_names(part)
+    def _samples(self, split: str) -> LequaSamples:
+        names = self._files.sample_names(split)
         if not names:
-            self._files.read(f"{part}_samples/0.txt")  # raises the error
+            self._files.read(f"{split}_samples/0.txt")  # raises the error
         vectors = None
         if self.task.n_features is None:
             sizes = [len(_texts(self._files, [name])) for name in names]
         else:
-            vectors = cached_vectors(self._files, part, self._cache, progress=self._progress)
+            vectors = cached_vectors(self._files, split, self._cache, progress=self._progress)
             sizes = vectors.sizes.tolist()
-        shares = _prevalences(self._files, part, len(names), self.task.n_classes)
+        shares = _prevalences(self._files, split, len(names), self.task.n_classes)
         samples = _consecutive(np.array(sizes, np.int64), shares, self.classes)
         return LequaSamples(samples, self._files, names, vectors)
 
@@ -331,9 +331,9 @@ def _texts(files: TaskFiles, names: list[str]) -> list[str]:
 
 
 def _prevalences(
-    files: TaskFiles, part: str, n_samples: int, n_classes: int
+    files: TaskFiles, split: str, n_samples: int, n_classes: int
 ) -> NDArray[np.float64] | None:
-    name = f"{part}_prevalences.txt"
+    name = f"{split}_prevalences.txt"
     if not files.has(name):
         return None
     return read_prevalences(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -56,7 +57,6 @@ def mean_curves(
 ) -> Curves:
     """Mean value of each series by x, or by equal intervals of x, and the samples in each.
 
-    >>> import polars as pl
     >>> rows = pl.DataFrame({"method": ["CC"] * 3, "shift": [0.0, 0.1, 0.9], "ae": [1, 3, 5]})
     >>> mean_curves(rows, "", "method", "shift", "ae", bins=2).lines
     {'CC': (array([0.225, 0.675]), array([2., 5.]))}
@@ -70,8 +70,8 @@ def mean_curves(
         rows = rows.with_columns((low + (place + 0.5) * width).alias("_x"))
     grouped = rows.group_by(series, "_x").agg(pl.col(value).mean().cast(pl.Float64)).sort("_x")
     lines = {
-        str(name): (part["_x"].to_numpy(), part[value].to_numpy())
-        for (name,), part in grouped.group_by(series, maintain_order=True)
+        str(name): (of_series["_x"].to_numpy(), of_series[value].to_numpy())
+        for (name,), of_series in grouped.group_by(series, maintain_order=True)
     }
     order = [str(name) for name in rows[series].unique(maintain_order=True)]
     counts = rows.group_by("_x").len().sort("_x")
@@ -126,10 +126,7 @@ def line_panels(
                **style.marks)
         for name, style in styles.items()
     ]  # fmt: skip
-    figure.legend(
-        handles=handles, loc="outside upper center", ncols=min(6, len(names)),
-        fontsize=_SMALL, frameon=False,
-    )  # fmt: skip
+    _legend(figure, handles, min(6, len(names)))
     return figure
 
 
@@ -152,7 +149,6 @@ def values_by(
 ) -> dict[str, dict[float, NDArray[np.float64]]]:
     """Values of each series at each x, in order, without gaps.
 
-    >>> import polars as pl
     >>> rows = pl.DataFrame({"method": ["CC", "CC"], "degree": [0.5, 0.0], "ae": [0.2, 0.1]})
     >>> values_by(rows, "method", "degree", "ae")
     {'CC': {0.0: array([0.1]), 0.5: array([0.2])}}
@@ -205,7 +201,7 @@ def box_panels(
     series = [by_x for panel in panels for by_x in panel.series.values()]
     places = sorted({x for by_x in series for x in by_x})
     sizes = np.abs(
-        np.concatenate([[0.0], *(part for by_x in series for part in by_x.values())])
+        np.concatenate([[0.0], *(values for by_x in series for values in by_x.values())])
     )
     top = float(sizes.max()) or 1.0
     room = _ROOM / max(1, len(names))
@@ -228,7 +224,8 @@ def box_panels(
         ax.set_xticks(range(0, len(places), step), [f"{x:g}" for x in places[::step]])
     _finish(figure, axes, across, labels)
     if len(names) > 1:
-        _legend(figure, {name: COLOURS[i] for i, name in enumerate(names)})
+        handles = [Patch(color=COLOURS[i], label=name) for i, name in enumerate(names)]
+        _legend(figure, handles, len(handles))
     return figure
 
 
@@ -278,9 +275,8 @@ def _finish(figure: Figure, axes: Sequence[Axes], across: int, labels: tuple[str
         ax.tick_params(labelbottom=True)
 
 
-def _legend(figure: Figure, colours: Mapping[str, Any]) -> None:
-    handles = [Patch(color=colour, label=name) for name, colour in colours.items()]
+def _legend(figure: Figure, handles: Sequence[Artist], across: int) -> None:
     figure.legend(
-        handles=handles, loc="outside upper center", ncols=len(handles), fontsize=_SMALL,
+        handles=handles, loc="outside upper center", ncols=across, fontsize=_SMALL,
         frameon=False,
     )  # fmt: skip

@@ -23,6 +23,7 @@ from headcount._support.files import write_bytes
 from headcount._support.text import Cell, Table, csv_text, first_of
 from headcount.errors import HeadcountError
 from headcount.report.page import packed_csv, rendered, rounded
+from headcount_studies.data.folder import make_folder
 from headcount_studies.engine.spec import Spec, duration
 from headcount_studies.engine.store import Status, Store, with_metrics
 from headcount_studies.engine.task import Section, find_experiment
@@ -37,8 +38,6 @@ _BEST = "best"
 def study_table(section: Section) -> Table:
     """Table of a section, its numbers with as many decimals as they need.
 
-    >>> import polars as pl
-    >>> from headcount_studies import Section
     >>> errors = pl.DataFrame({"method": ["MS", "CC"], "error": [0.04, 0.31]})
     >>> section = Section("Errors", table=errors, marks={(0, "error"): "best"})
     >>> print(study_table(section).to_markdown())
@@ -155,7 +154,6 @@ class StudyPart:
 def study_parts(sections: Iterable[Section]) -> list[StudyPart]:
     """Print and draw sections.
 
-    >>> from headcount_studies import Section
     >>> [part.name for part in study_parts([Section("Mean NKLD"), Section("Mean, NKLD!")])]
     ['mean-nkld', 'mean-nkld-2']
     """
@@ -207,11 +205,12 @@ def summary(spec: Spec, status: Status, results: pl.DataFrame) -> list[str]:
     """Sentences on the runs, their speed, and failures."""
     ran = [dataset for dataset in status.datasets if dataset.runs]
     samples = results.lazy().group_by("dataset", "method").len().collect()["len"]
+    largest = int(samples.to_numpy().max(initial=0))
     at_most = "up to " if samples.n_unique() > 1 else ""
     quick = "This is a small part of the study (--quick): its figures say little. "
     sentences = [
         f"{quick * spec.is_quick}{_counted(len(spec.methods), 'method')} on "
-        f"{_counted(len(ran), 'dataset')}, {at_most}{_counted(_largest(samples), 'sample')} "
+        f"{_counted(len(ran), 'dataset')}, {at_most}{_counted(largest, 'sample')} "
         f"each: {_counted(status.runs, 'run')}."
     ]
     if status.runs_per_second is not None:
@@ -236,21 +235,12 @@ def summary(spec: Spec, status: Status, results: pl.DataFrame) -> list[str]:
     return sentences
 
 
-def _largest(counts: pl.Series) -> int:
-    return int(counts.to_numpy().max(initial=0))
-
-
 def _counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _rate(per_second: float) -> str:
     return f"{per_second:,.0f}" if per_second >= 10 else f"{per_second:.2g}"
-
-
-def _moment(start: Mapping[str, Any]) -> str:
-    at = str(start.get("at", "unknown"))
-    return at.replace("T", " ").replace("+00:00", " UTC")
 
 
 def _table(rows: Sequence[Sequence[Any]], *columns: str) -> Table | None:
@@ -273,29 +263,6 @@ def failure_table(status: Status) -> Table | None:
     return _table(rows, "method", "runs", "datasets", "reason")
 
 
-def dataset_table(status: Status) -> Table | None:
-    """Tasks, runs and time of each dataset."""
-    rows = [
-        (of.dataset, of.tasks, of.done, of.failed, of.runs, round(of.seconds))
-        for of in status.datasets
-    ]
-    return _table(rows, "dataset", "tasks", "done", "failed", "runs", "seconds of work")
-
-
-def method_table(seconds: Mapping[str, Mapping[str, float]]) -> Table | None:
-    """Time of each method over all datasets; None if it was not measured."""
-    sums: Counter[str] = Counter()
-    for of_dataset in seconds.values():
-        sums.update(of_dataset)
-    return _table(list(sums.items()), "method", "seconds of work")
-
-
-def file_table(data: Mapping[str, Mapping[str, str]]) -> Table | None:
-    """Files of the datasets with their checksums; None if there are none."""
-    rows = [(name, file, sha) for name, files in data.items() for file, sha in files.items()]
-    return _table(rows, "dataset", "file", "SHA-256")
-
-
 def study_facts(
     spec: Spec, status: Status, runs: Sequence[tuple[dict[str, Any], Any]]
 ) -> dict[str, str]:
@@ -310,7 +277,9 @@ def study_facts(
     }
     started = [run for run, _ in runs]
     if started:
-        facts["started"] = f"{_counted(len(started), 'time')}, first {_moment(started[0])}"
+        first = str(started[0].get("at", "unknown"))
+        first = first.replace("T", " ").replace("+00:00", " UTC")
+        facts["started"] = f"{_counted(len(started), 'time')}, first {first}"
         version_texts = {
             ", ".join(f"{name} {number}" for name, number in run.get("versions", {}).items())
             for run in started
@@ -344,19 +313,23 @@ def write_study(
 ) -> StudyReport:
     """Write the report of a study, finished or not, into a folder.
 
-    >>> from headcount_studies import Store
     >>> write_study(Store("results-of-none"), "report")
     Traceback (most recent call last):
         ...
     headcount.errors.HeadcountError: There is no folder 'results-of-none': ...
     """
-    theirs = None if published is None else _folder_of_published(Path(published))
+    source = None if published is None else Path(published)
+    if source is not None and not source.is_dir():
+        raise HeadcountError(
+            f"published is {str(source)!r}, which is not a folder: name the one with the "
+            "tables of published figures."
+        )
     spec, results = store.spec, store.results()
     added = tuple(dict.fromkeys(name for name in metrics if name not in spec.metrics))
     if added:
         results = with_metrics(results, added)
         spec = replace(spec, metrics=(*spec.metrics, *added))
-    printed = study_parts(study_sections(store, spec, results, theirs))
+    printed = study_parts(study_sections(store, spec, results, source))
     target = Path(folder)
     tables = {
         target / "tables" / f"{section.name}.{ending}": text.encode("utf-8", "replace")
@@ -373,7 +346,7 @@ def write_study(
     html = _page(store, results, printed).encode("utf-8", "replace")
     # The page comes last: once it exists, so do the other files.
     for path, content in (tables | figures | {page: html}).items():
-        _make(path.parent)
+        make_folder(path.parent)
         write_bytes(path, content)
     return StudyReport(page, tuple(tables), tuple(figures))
 
@@ -389,39 +362,28 @@ def study_sections(
     return facts + find_experiment(spec.kind).sections(spec, results, published)
 
 
-def _folder_of_published(path: Path) -> Path:
-    if not path.is_dir():
-        raise HeadcountError(
-            f"published is {str(path)!r}, which is not a folder: name the one with the tables "
-            "of published figures."
-        )
-    return path
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HeadcountError(
-            f"The folder {str(folder)!r} cannot be made ({error.strerror or error}): choose a "
-            "place where you may write."
-        ) from None
-
-
-def _page(store: Store, results: pl.DataFrame, parts: Sequence[StudyPart]) -> str:
+def _page(store: Store, results: pl.DataFrame, printed: Sequence[StudyPart]) -> str:
     spec, status = store.spec, store.status()
-    toml = spec.to_toml()
+    toml, worked = spec.to_toml(), "seconds of work"
+    seconds: Counter[str] = Counter()
+    for of_dataset in store.method_seconds().values():
+        seconds.update(of_dataset)
+    files = [(name, *file) for name, sums in store.data.items() for file in sums.items()]
+    tasks = [
+        (of.dataset, of.tasks, of.done, of.failed, of.runs, round(of.seconds))
+        for of in status.datasets
+    ]
     values = {
         "title": spec.title or spec.name,
         "spec": spec,
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "complete": status.done == status.tasks,
         "summary": summary(spec, status, results),
-        "parts": parts,
+        "parts": printed,
         "failures": failure_table(status),
-        "datasets": dataset_table(status),
-        "methods": method_table(store.method_seconds()),
-        "files": file_table(store.data),
+        "datasets": _table(tasks, "dataset", "tasks", "done", "failed", "runs", worked),
+        "methods": _table(list(seconds.items()), "method", worked),
+        "files": _table(files, "dataset", "file", "SHA-256"),
         "study_facts": study_facts(spec, status, store.journal.runs()),
         "versions": versions(),
         "toml": toml,
@@ -429,7 +391,7 @@ def _page(store: Store, results: pl.DataFrame, parts: Sequence[StudyPart]) -> st
     return rendered(
         "study.html",
         values,
-        data=_embedded(toml, parts),
+        data=_embedded(toml, printed),
         filters={"in_html": _in_html},
         styles=("page.css", "study.css"),
         images=True,
@@ -441,19 +403,19 @@ def _in_html(table: Table, label: str) -> Markup:
     return table.to_html(css_class=f"data sortable{dense}", label=label)
 
 
-def _embedded(toml: str, parts: Sequence[StudyPart]) -> dict[str, Any]:
+def _embedded(toml: str, printed: Sequence[StudyPart]) -> dict[str, Any]:
     """Content of the downloads: all tables, once as CSV, once with the spec."""
-    frames = {section.title: section.frame for section in parts if section.frame is not None}
+    frames = {section.title: section.frame for section in printed if section.frame is not None}
     tables = {
         title: [dict(zip(frame.columns, row, strict=True)) for row in _rows(frame)]
         for title, frame in frames.items()
     }
-    packed = packed_csv(["table", "row", "column", "value"], _long(parts))
+    packed = packed_csv(["table", "row", "column", "value"], _long(printed))
     return {"csv_gzip": packed, "analysis": {"spec": toml, "tables": tables}}
 
 
-def _long(parts: Sequence[StudyPart]) -> Iterator[tuple[Any, ...]]:
-    for section in parts:
+def _long(printed: Sequence[StudyPart]) -> Iterator[tuple[Any, ...]]:
+    for section in printed:
         if section.frame is None:
             continue
         _, *columns = section.frame.columns
@@ -477,9 +439,7 @@ def write_score(
     """Write the scores of a submission as one HTML page, atomically.
 
     >>> import tempfile
-    >>> import numpy as np
     >>> from headcount_studies.data.lequa import find_task
-    >>> from headcount_studies.page import write_score
     >>> from headcount_studies.lequa2024.official import score
     >>> true = np.array([[0.5, 0.5], [0.2, 0.8]])
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -13,6 +13,7 @@ from scipy import stats
 
 from headcount.errors import HeadcountError
 from headcount.evaluation.significance import compare
+from headcount.evaluation.summary import lowest
 
 BEST = "best"
 NOTE = "Bold is the best; † 0.001 < p < 0.05 and ‡ p >= 0.05 against it, no mark: p <= 0.001."
@@ -31,10 +32,23 @@ def marks_of(errors: pl.DataFrame, test: str) -> dict[str, str]:
     return {name: mark for name, mark in marks.items() if mark} | {compared.best: BEST}
 
 
+def best_marks(table: pl.DataFrame, columns: Sequence[str], axis: int) -> Marks:
+    """Marks for the lowest numbers of every row (axis 1) or column (axis 0)."""
+    values = table.select(columns).to_numpy().astype(np.float64)
+    places = zip(*np.nonzero(lowest(values, axis=axis)), strict=True)
+    return {(int(i), columns[j]): BEST for i, j in places}
+
+
 def published_file(published: Path | None, name: str) -> Path | None:
     """File of published figures; None if it is not there."""
     path = None if published is None else published / name
     return path if path is not None and path.is_file() else None
+
+
+def published_errors(published: Path | None, name: str) -> pl.DataFrame | None:
+    """Published table of errors, a row per error; None if it is not there."""
+    path = published_file(published, name)
+    return None if path is None else read_published(path)
 
 
 def paired_errors(
@@ -66,7 +80,6 @@ def marked_means(
 ) -> tuple[pl.DataFrame, Marks]:
     """Mean errors by the values of a column, with marks.
 
-    >>> import polars as pl
     >>> wide = pl.DataFrame({"degree": [0, 0, 1], "CC": [0.1, 0.3, 0.5], "SLD": [0.1, 0.1, 0]})
     >>> table, marks = marked_means(wide, "degree", ["CC", "SLD"])
     >>> table.rows()
@@ -107,17 +120,25 @@ def with_mean(
     return pl.concat([table, mean]), marks | foot
 
 
-def rank_correlation(
-    ours: Mapping[str, float | None], theirs: Mapping[str, float | None]
-) -> float | None:
-    """Spearman's correlation of the errors of methods in common; None if they are too few.
+def mean_ranks(table: pl.DataFrame, methods: Sequence[str]) -> pl.DataFrame:
+    """Mean rank of each method over the rows of a table, and how often it is first."""
+    return (
+        table.unpivot(index="dataset", on=methods, variable_name="method", value_name="error")
+        .drop_nulls()
+        .with_columns(pl.col("error").rank().over("dataset").alias("rank"))
+        .group_by("method", maintain_order=True)
+        .agg(pl.col("rank").mean(), (pl.col("rank") == 1).sum().alias("first on"))
+    )
 
-    >>> ours, theirs = {"CC": 0.3, "ACC": 0.1, "SLD": 0.05}, {"CC": 9, "ACC": 2, "SLD": 1}
-    >>> rank_correlation(ours, theirs)
+
+def rank_correlation(rows: pl.DataFrame, ours: str, published: str) -> float | None:
+    """Spearman's correlation of two columns of errors; None if too few rows have both.
+
+    >>> rows = pl.DataFrame({"ours": [0.3, 0.1, 0.05, None], "published": [9, 2, 1, 5]})
+    >>> rank_correlation(rows, "ours", "published")
     1.0
     """
-    shared = [name for name in ours if ours[name] is not None and theirs.get(name) is not None]
-    pairs = np.array([(ours[name], theirs[name]) for name in shared], dtype=np.float64)
+    pairs = rows.select(pl.col(ours, published).cast(pl.Float64)).drop_nulls().to_numpy()
     if len(pairs) < _FEWEST or (np.ptp(pairs, axis=0) == 0).any():
         return None  # with equal numbers there are no ranks
     # Beyond these digits numbers differ by how they were summed only.
@@ -143,18 +164,12 @@ def read_published(path: str | Path) -> pl.DataFrame:
     """Read a published table of errors."""
     try:
         table = pl.read_csv(path, infer_schema_length=None)
+        first, *methods = table.columns
+        numbers = table.select(pl.col(first).cast(pl.String), pl.col(methods).cast(pl.Float64))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise HeadcountError(
             f"The published figures {str(path)!r} cannot be read ({error}): pass a CSV with "
-            "one row per dataset and one column per method."
-        ) from None
-    first, *methods = table.columns
-    try:
-        numbers = table.select(pl.col(first).cast(pl.String), pl.col(methods).cast(pl.Float64))
-    except pl.exceptions.PolarsError:
-        raise HeadcountError(
-            f"The published figures {str(path)!r} have something else than numbers after the "
-            "names of the datasets: leave it out."
+            "one row per dataset and one column of numbers per method."
         ) from None
     return (
         numbers.rename({first: "dataset"})
@@ -179,21 +194,14 @@ class PublishedAgreement:
         if pairs.is_empty():
             return None
         methods = _by_method(pairs)
-        correlations = []
-        for columns in (("ours", "published"), ("rank", "published_rank")):
-            ours, theirs = (
-                dict(methods.select("method", name).iter_rows()) for name in columns
-            )
-            correlation = rank_correlation(ours, theirs)
-            correlations.append(float("nan") if correlation is None else correlation)
-        return cls(pairs, methods, *correlations)
+        columns = (("ours", "published"), ("rank", "published_rank"))
+        correlations = [rank_correlation(methods, *pair) for pair in columns]
+        return cls(pairs, methods, *(float("nan") if c is None else c for c in correlations))
 
 
 def agreement(ours: pl.DataFrame, published: pl.DataFrame) -> PublishedAgreement | None:
     """Compare mean errors with published ones.
 
-    >>> import polars as pl
-    >>> from headcount_studies.tables import agreement
     >>> methods = ["MS", "PCC", "CC"]
     >>> ours = pl.DataFrame({"dataset": "wine", "method": methods, "ours": [0.1, 0.3, 0.6]})
     >>> theirs = pl.DataFrame(

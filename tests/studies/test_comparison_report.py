@@ -12,14 +12,15 @@ from scipy.stats import rankdata, spearmanr
 
 from headcount.errors import HeadcountError
 from headcount_studies.comparison import figures
-from headcount_studies.comparison.figures import (
+from headcount_studies.comparison.report import (
     CLAIMS,
+    TUNING,
     Claim,
     check_claim,
     mean_errors,
+    sections,
     shift_groups,
 )
-from headcount_studies.comparison.report import sections
 from headcount_studies.engine.spec import MethodSpec, read_spec
 from headcount_studies.tables import agreement, plain_name, read_published
 from tests.studies.fabricated import DATASETS, LEVELS, binary_spec, make_results
@@ -239,7 +240,7 @@ def test_errors_by_tuned_classifier(task):
     pairs = table.drop_nulls(["untuned", "LR"])
     lower = (pairs["LR"] < pairs["untuned"]).sum()
     assert f"for {lower} of {len(pairs)} methods" in section.text
-    better, worse = (pairs.filter(pl.col("method").is_in(end)) for end in figures.TUNING[task])
+    better, worse = (pairs.filter(pl.col("method").is_in(end)) for end in TUNING[task])
     same = (better["LR"] < better["untuned"]).sum() + (worse["LR"] >= worse["untuned"]).sum()
     assert section.text.endswith(f"here too for {same} of these {len(better) + len(worse)}.")
     assert "Do the conclusions hold? By absolute error" not in found
@@ -359,7 +360,7 @@ def test_published_tables_are_read_without_means_and_gaps(tmp_path):
 def test_what_is_no_table_of_numbers_is_refused(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("dataset,CC\nwine,large\n")
-    with pytest.raises(HeadcountError, match="something else than numbers"):
+    with pytest.raises(HeadcountError, match="one column of numbers per method"):
         read_published(path)
     with pytest.raises(HeadcountError, match="cannot be read"):
         read_published(tmp_path / "none.csv")

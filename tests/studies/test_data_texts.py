@@ -79,7 +79,7 @@ def test_ratings_to_ten_become_stars(tmp_path: Path) -> None:
 
 
 def test_unknown_and_missing_datasets_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(HeadcountError, match="which is unknown"):
+    with pytest.raises(HeadcountError, match="no dataset of reviews 'imdb': did you mean"):
         load_reviews("imdb", tmp_path)
     with pytest.raises(HeadcountError, match=r"no file 'imdb50k\.parquet'"):
         load_reviews("imdb50k", tmp_path)
@@ -110,7 +110,7 @@ def write_tweets(folder: Path) -> None:
 def test_later_semeval_tests_meet_the_training_of_2013(tmp_path: Path) -> None:
     write_tweets(tmp_path)
     tweets = load_tweets("semeval2014", tmp_path)
-    found = {part: sorted(tweets.texts[tweets.rows(part)]) for part in np.unique(tweets.parts)}
+    found = {part: sorted(tweets.texts[tweets.rows(part)]) for part in np.unique(tweets.splits)}
     # "a" is in the test, too, and stays there alone.
     assert found == {"train": ["b"], "validation": ["c"], "test": ["a", "e"]}
 

@@ -315,7 +315,7 @@ def test_submissions(folder):
     several = make_submissions(data, "SLD,PCC,HDy", n_dev=4)
     assert [each.shares.shape for each in several] == [(6, 2)] * 3
     assert several[0].dev_error <= several[1].dev_error <= several[2].dev_error
-    (plain,) = make_submissions(data, "DM", selected=False, part="dev")
+    (plain,) = make_submissions(data, "DM", selected=False, split="dev")
     assert plain.shares.shape == (8, 2)
     assert np.isnan(plain.dev_error)
     assert plain.setting == "C=1, class_weight=none"

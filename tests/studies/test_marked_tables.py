@@ -48,11 +48,15 @@ def test_samples_that_are_told_apart_by_nothing_known_keep_their_place() -> None
 
 
 def test_ranks_need_three_methods_that_differ() -> None:
-    theirs = {"a": 1.0, "b": 2.0, "c": 3.0}
-    assert rank_correlation({"a": 0.3, "b": 0.2, "c": 0.1, "d": 0.0}, theirs) == -1.0
-    assert rank_correlation({"a": 0.3, "b": 0.2}, theirs) is None
-    assert rank_correlation({"a": 0.3, "b": 0.2, "c": None}, theirs) is None
-    assert rank_correlation({"a": 0.3, "b": 0.3, "c": 0.3}, theirs) is None
+    def correlation(ours: list[float | None]) -> float | None:
+        published = [1.0, 2.0, 3.0, None][: len(ours)]
+        rows = pl.DataFrame({"ours": ours, "published": published}, strict=False)
+        return rank_correlation(rows, "ours", "published")
+
+    assert correlation([0.3, 0.2, 0.1, 0.0]) == -1.0
+    assert correlation([0.3, 0.2]) is None
+    assert correlation([0.3, 0.2, None]) is None
+    assert correlation([0.3, 0.3, 0.3]) is None
 
 
 def test_lines_of_errors_start_at_zero_and_signed_ones_do_not():

@@ -21,6 +21,7 @@ from headcount_studies.engine.run import run_study
 from headcount_studies.engine.spec import MethodSpec, Spec, parse_spec, read_spec
 from headcount_studies.engine.store import with_metrics
 from headcount_studies.engine.task import find_experiment, task_seed
+from headcount_studies.own_data.report import _compared
 from headcount_studies.own_data.study import _SAMPLING, _SHIFT, _trial, load_table
 from tests.studies.engine.toy import result_bytes
 
@@ -488,6 +489,17 @@ def test_a_built_in_study_is_compared_with_its_published_errors(folder):
     own = replace(spec, name="mine")
     titles = [section.title for section in experiment.sections(own, results, folder)]
     assert "AE compared with the paper" not in titles
+
+
+def test_published_methods_are_compared_in_the_order_of_the_results(folder):
+    methods = [f"M{number}" for number in range(8)]
+    rows = results_of(1, dict.fromkeys(methods, 0.1))
+    published = f"dataset,{','.join(methods)}\ncmc{',0.1' * len(methods)}\n"
+    (folder / "em_stabilisation_uci_ae.csv").write_text(published)
+    spec = replace(read_spec("uci-multiclass"), methods=tuple(map(MethodSpec, methods)))
+    sections = list(_compared(spec, rows, "ae", folder))
+    columns = [f"{method} {kind}" for method in methods for kind in ("ours", "published")]
+    assert sections[0].table.columns == ["dataset", *columns]
 
 
 def results_of(splits, errors):

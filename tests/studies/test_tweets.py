@@ -162,7 +162,7 @@ def test_settings_are_tried_on_the_validation_part_only(
 
     monkeypatch.setattr(study, "choose", watched)
     rows_of(spec, tasks_of(spec)["hcr.shared"], Path())
-    parts = tweets().parts
+    parts = tweets().splits
     n_train, n_held = (parts == "train").sum(), (parts == "validation").sum()
     assert seen == [(n_train + n_held, n_train, n_held)]
 
@@ -319,7 +319,7 @@ def test_collections_are_described(spec: Spec, monkeypatch: pytest.MonkeyPatch) 
     collection = tweets()
     monkeypatch.setattr(study, "load_tweets", lambda name, data: collection)
     (row,) = experiment.describe(spec, "hcr", Path())
-    test = collection.parts == "test"
+    test = collection.splits == "test"
     assert row["test"] == test.sum()
     assert row["total"] == len(test)
     positive = collection.labels == "positive"

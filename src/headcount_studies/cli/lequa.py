@@ -65,7 +65,7 @@ def run(
             "--select", help="dev: select settings on the development samples; or none."
         ),
     ] = "dev",
-    part: Annotated[
+    split: Annotated[
         str, typer.Option("--part", help="Samples to estimate: test or dev.")
     ] = "test",
     dev_samples: Annotated[
@@ -83,13 +83,13 @@ def run(
     from headcount_studies.lequa2024.study import make_submissions
 
     check_choice("--select", select, ("dev", "none"))
-    check_choice("--part", part, ("test", "dev"))
+    check_choice("--part", split, ("test", "dev"))
     several = method == "all" or "," in method
     _check_output(output, several)
     submissions = make_submissions(
         load(data, task, cache=cache),
         method,
-        part=part,
+        split=split,
         selected=select == "dev",
         n_dev=dev_samples,
         n_jobs=workers,
@@ -142,7 +142,7 @@ def score(
     data: Annotated[
         Path | None, typer.Option("--data", help="Folder or zips with the true prevalences.")
     ] = None,
-    part: Annotated[
+    split: Annotated[
         str, typer.Option("--part", help="With --data: the samples, test or dev.")
     ] = "test",
     size: Annotated[
@@ -175,7 +175,7 @@ def score(
     ):
         if path is not None:
             check_writable(path, option, endings)
-    true = _truth(truth, data, lequa_task, part)
+    true = _truth(truth, data, lequa_task, split)
     estimated = read_prevalences(
         _content(submission),
         str(submission),
@@ -254,7 +254,7 @@ def _content(path: Path) -> bytes:
         ) from None
 
 
-def _truth(truth: Path | None, data: Path | None, task: LequaTask, part: str) -> NDArray[Any]:
+def _truth(truth: Path | None, data: Path | None, task: LequaTask, split: str) -> NDArray[Any]:
     from headcount._support.parameters import check_choice
     from headcount_studies.data.lequa import find_files, read_prevalences
 
@@ -262,9 +262,9 @@ def _truth(truth: Path | None, data: Path | None, task: LequaTask, part: str) ->
         raise HeadcountError("Name the true prevalences: either --truth or --data.")
     if truth is not None:
         return read_prevalences(_content(truth), str(truth), n_classes=task.n_classes)
-    check_choice("--part", part, ("test", "dev"))
+    check_choice("--part", split, ("test", "dev"))
     assert data is not None
-    files, name = find_files(data, task), f"{part}_prevalences.txt"
+    files, name = find_files(data, task), f"{split}_prevalences.txt"
     return read_prevalences(files.read(name), files.where(name), n_classes=task.n_classes)
 
 

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +19,6 @@ from headcount.errors import HeadcountError
 
 if TYPE_CHECKING:
     from headcount_studies.engine.run import StudyRun
-    from headcount_studies.engine.spec import Spec
     from headcount_studies.engine.store import Failure
 
 study = typer.Typer(
@@ -32,6 +32,9 @@ _DATA = Annotated[
     Path | None,
     typer.Option("--data", help="Folder of the datasets; HEADCOUNT_DATA by default."),
 ]
+_SPEC = Annotated[
+    str, typer.Argument(metavar="SPEC", help="A name of study list, or a TOML file.")
+]
 _STORE = Annotated[
     Path, typer.Argument(metavar="STORE", help="Folder that study run wrote to.")
 ]
@@ -42,6 +45,7 @@ _ALLOW_IMPORTS = Annotated[
         help="Import classes that the spec names from any package, which runs its code.",
     ),
 ]
+_ONLY = "Only these, with commas between them."
 _MOST_SHOWN = 20
 
 
@@ -49,9 +53,18 @@ _MOST_SHOWN = 20
 def list_(data: _DATA = None, json: JSON = False) -> str:
     """List the studies that come with headcount."""
     from headcount_studies.engine.spec import built_in_specs, read_spec
+    from headcount_studies.engine.task import datasets_there
 
     folder = _folder(data)
-    listed = [_listed(read_spec(name), folder) for name in built_in_specs()]
+    listed: list[dict[str, Any]] = [
+        {
+            **{name: getattr(spec, name) for name in ("name", "title", "paper", "kind")},
+            "datasets": len(spec.datasets),
+            "methods": len(spec.methods),
+            "there": [] if folder is None else datasets_there(spec, folder),
+        }
+        for spec in map(read_spec, built_in_specs())
+    ]
     if json:
         return json_text.dumps(listed, ensure_ascii=False, indent=2)
     rows = [
@@ -70,9 +83,7 @@ def list_(data: _DATA = None, json: JSON = False) -> str:
 
 @study.command("data")
 def data_(
-    spec: Annotated[
-        str, typer.Argument(metavar="SPEC", help="A name of study list, or a TOML file.")
-    ],
+    spec: _SPEC,
     data: _DATA = None,
     json: JSON = False,
 ) -> tuple[str, int]:
@@ -89,27 +100,21 @@ def data_(
         listed = [asdict(file) for file in files]
         return json_text.dumps(listed, ensure_ascii=False, indent=2), code
     rows = [[file.file, file.datasets, file.status] for file in files]
-    sources = dict.fromkeys(f"{file.what}\n  From: {file.source}" for file in files)
+    sources = dict.fromkeys((file.what, f"  From: {file.source}") for file in files)
     table = text_table(["file", "datasets", "status"], rows, n_texts=3)
-    return "\n".join([*table, "", *map(_printable_lines, sources)]), code
+    return "\n".join([*table, "", *map(printable, chain.from_iterable(sources))]), code
 
 
 @study.command()
 def run(
-    spec: Annotated[
-        str, typer.Argument(metavar="SPEC", help="A name of study list, or a TOML file.")
-    ],
+    spec: _SPEC,
     store: Annotated[
         Path | None,
         typer.Option("--store", help="Folder for the results; SPEC-results by default."),
     ] = None,
     data: _DATA = None,
-    datasets: Annotated[
-        str | None, typer.Option("--datasets", help="Only these, with commas between them.")
-    ] = None,
-    methods: Annotated[
-        str | None, typer.Option("--methods", help="Only these, with commas between them.")
-    ] = None,
+    datasets: Annotated[str | None, typer.Option("--datasets", help=_ONLY)] = None,
+    methods: Annotated[str | None, typer.Option("--methods", help=_ONLY)] = None,
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, help="Processes; one per core by default.")
     ] = None,
@@ -252,25 +257,6 @@ def _folder(data: Path | None) -> Path | None:
         if data is not None or os.environ.get("HEADCOUNT_DATA"):
             raise
         return None
-
-
-def _listed(spec: Spec, data: Path | None) -> dict[str, Any]:
-    from headcount_studies.engine.task import datasets_there
-
-    return {
-        "name": spec.name,
-        "title": spec.title,
-        "paper": spec.paper,
-        "kind": spec.kind,
-        "datasets": len(spec.datasets),
-        "methods": len(spec.methods),
-        "there": [] if data is None else datasets_there(spec, data),
-    }
-
-
-def _printable_lines(text: str) -> str:
-    """Text of several lines without control characters."""
-    return "\n".join(printable(line) for line in text.splitlines())
 
 
 def _names(text: str | None, option: str) -> list[str] | None:

@@ -24,7 +24,7 @@ from sklearn.svm import SVC
 from headcount._support.parameters import check_count, check_grid
 from headcount.errors import HeadcountError
 from headcount.scores.scorer import Scorer
-from headcount_studies.engine.spec import check_keys, check_settings
+from headcount_studies.engine.spec import check_keys
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -215,7 +215,7 @@ def check_tuning(where: str, kind: str, table: Any) -> None:
         check_count(f"{name} of {where}", table.get(name, 2), least=2)
     check_grid(grid)
     assert isinstance(grid, dict)
-    check_settings(f"grid of {where}", grid, learner.GRID)
+    check_keys(f"grid of {where}", grid, (), needed=learner.GRID)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,9 @@
-"""Families of methods, claims of the paper, mean errors, and the figures of the report."""
+"""Families of methods, the order of their errors, and the figures of the report."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from headcount import plots
-from headcount.evaluation.significance import Comparison, compare
-from headcount.evaluation.summary import lowest
 from headcount.plots._style import FAINT, INK, PALE, method_styles
 from headcount_studies.comparison.classifiers import CLASSIFIERS
-from headcount_studies.data.tables import RECIPES
 from headcount_studies.engine.spec import Spec
 from headcount_studies.figures import figure_of
 from headcount_studies.tables import FLAGGED, PublishedAgreement, plain_name
@@ -65,173 +61,6 @@ def _untuned(method: str) -> str:
     return method.rpartition("-")[0] if method.endswith(_TUNED_SUFFIXES) else method
 
 
-@dataclass(frozen=True)
-class Claim:
-    """Methods that the paper puts in front, and methods that it puts behind."""
-
-    front: tuple[str, ...]
-    behind: tuple[str, ...]
-
-
-CLAIMS = {
-    ("binary", "tae"): Claim(
-        ("MS", "DyS", "TSMax", "FM", "PAC", "GPAC"),
-        ("CC", "PCC", "CDE", "SVM-K", "SVM-Q", "QF"),
-    ),
-    ("binary", "nkld"): Claim(
-        ("DyS", "MS", "TSMax"), ("CC", "PCC", "CDE", "SVM-K", "SVM-Q", "QF")
-    ),
-    ("multiclass", "tae"): Claim(("GPAC", "ED", "EM", "FM", "readme"), ("CC", "PCC", "QF")),
-    ("multiclass", "nkld"): Claim(("readme", "ED", "EM", "FM", "PWK"), ("CC",)),
-}
-"""Claims by number of classes and metric."""
-
-TUNING = {
-    "binary": (("CC", "PCC", "CDE", "GAC"), ("MS", "DyS", "TSX", "FM", "TSMax")),
-    "multiclass": (("EM", "PAC", "GPAC", "FM", "CDE", "CC", "PCC"), ()),
-}
-"""Methods that tuned classifiers make better, and worse, by the paper."""
-
-
-def check_claim(claim: Claim, ranks: Mapping[str, float]) -> pl.DataFrame:
-    """Compare the places of methods with a claim.
-
-    In front is the first third of the methods by mean rank, behind the last third.
-
-    >>> ranks = {"CC": 2.9, "MS": 1.2, "AC": 1.9}
-    >>> check_claim(Claim(("MS",), ("AC",)), ranks).rows()
-    [('MS', 'in front', 1, True), ('AC', 'behind', 2, False)]
-    """
-    names = {plain_name(method): method for method in ranks}
-    third = math.ceil(len(ranks) / 3)
-    rows = []
-    for end, methods in (("in front", claim.front), ("behind", claim.behind)):
-        for method in methods:
-            if (name := names.get(plain_name(method))) is None:
-                continue
-            place = 1 + sum(rank < ranks[name] for rank in ranks.values())
-            inside = place <= third if end == "in front" else place > len(ranks) - third
-            rows.append((name, end, place, inside))
-    columns = {"method": pl.String, "claim": pl.String, "place": pl.Int64, "holds": pl.Boolean}
-    return pl.DataFrame(rows, columns, orient="row")
-
-
-LITTLE_TRAINING = 0.1
-"""Share of items for training that counts as little."""
-
-_NAMES = ("minor", "medium", "major")
-_EDGES = {"binary": (0.4, 0.8), "multiclass": (0.5,)}
-_TITLES = {"tae": "absolute error", "nkld": "NKLD"}
-_LINEAR_BELOW = {"tae": 0.1, "nkld": 0.01}
-_CLOSE = 1e-9  # |.7 - .5| + |.3 - .5| is not exactly .4 in floating point
-
-
-@dataclass(frozen=True, eq=False)
-class Means:
-    """Mean errors by dataset and method."""
-
-    table: pl.DataFrame
-    methods: tuple[str, ...]
-    ranked: Comparison | None
-
-    @property
-    def ranks(self) -> dict[str, float]:
-        """Mean rank per method, the best one first; empty without tests."""
-        if self.ranked is None:
-            return {}
-        return dict(zip(self.ranked.methods, self.ranked.ranks.tolist(), strict=True))
-
-    @property
-    def overall(self) -> dict[str, float | None]:
-        """Mean of the datasets' means."""
-        return self.table.select(self.methods).mean().row(0, named=True)
-
-    def to_long(self) -> pl.DataFrame:
-        """Means as a table with the columns dataset, method and ours."""
-        return self.table.unpivot(
-            index="dataset", variable_name="method", value_name="ours"
-        ).drop_nulls()
-
-
-@dataclass(frozen=True, eq=False)
-class MetricView:
-    """Results by one metric."""
-
-    spec: Spec
-    results: pl.DataFrame
-    metric: str
-    means: Means
-
-    @property
-    def title(self) -> str:
-        """Name of the metric within a sentence."""
-        return _TITLES.get(self.metric, self.metric)
-
-    @property
-    def heading(self) -> str:
-        """Name of the metric at the start of a sentence."""
-        return self.title[0].upper() + self.title[1:]
-
-    @property
-    def linear_below(self) -> float:
-        """Start of logarithmic scales."""
-        return _LINEAR_BELOW.get(self.metric, 0.1)
-
-    @property
-    def classes(self) -> str:
-        """Kind of task: "binary" or "multiclass"."""
-        return str(self.spec.protocol["task"])
-
-
-def partial_among(datasets: Iterable[str]) -> list[str]:
-    """Datasets of which only a part is available, each once.
-
-    >>> partial_among(["wine", "news", "news"])
-    ['news']
-    """
-    return [
-        name for name in dict.fromkeys(datasets) if name in RECIPES and RECIPES[name].partial
-    ]
-
-
-def best_marks(
-    table: pl.DataFrame, columns: Sequence[str], axis: int
-) -> dict[tuple[int, str], str]:
-    """Marks for the lowest numbers of every row (axis 1) or column (axis 0)."""
-    values = table.select(columns).to_numpy().astype(np.float64)
-    places = zip(*np.nonzero(lowest(values, axis=axis)), strict=True)
-    return {(int(i), columns[j]): "best" for i, j in places}
-
-
-def mean_errors(spec: Spec, results: pl.DataFrame, metric: str) -> Means:
-    """Mean errors by dataset and method, in the order of the spec.
-
-    >>> import polars as pl
-    >>> from headcount_studies import MethodSpec, Spec
-    >>> methods = (MethodSpec("MS"), MethodSpec("CC"))
-    >>> spec = Spec("s", "comparison", ("wine", "spam"), methods, ("tae",))
-    >>> results = pl.DataFrame({"dataset": ["spam", "spam", "wine", "wine"],
-    ...                         "method": ["CC", "MS"] * 2, "tae": [0.3, 0.1, 0.2, 0.1]})
-    >>> mean_errors(spec, results, "tae").table.rows()
-    [('wine', 0.1, 0.2), ('spam', 0.1, 0.3)]
-    """
-    cells = (
-        results.lazy()
-        .group_by("dataset", "method")
-        .agg(pl.col(metric).fill_nan(None).mean())
-        .collect()
-    )
-    wide = cells.drop_nulls().pivot("method", index="dataset", values=metric)
-    methods = tuple(method.name for method in spec.methods if method.name in wide.columns)
-    order = pl.DataFrame({"dataset": spec.datasets})
-    table = order.join(wide, on="dataset", maintain_order="left").select("dataset", *methods)
-    return Means(table, methods, _ranked(table.drop_nulls().drop("dataset")))
-
-
-def _ranked(errors: pl.DataFrame) -> Comparison | None:
-    return compare(errors, test="nemenyi") if len(errors) > 1 and errors.width > 1 else None
-
-
 def errors_of(spec: Spec, results: pl.DataFrame, metric: str) -> pl.DataFrame:
     """Errors of all runs that did not fail, methods in the order of the spec.
 
@@ -249,50 +78,18 @@ def errors_of(spec: Spec, results: pl.DataFrame, metric: str) -> pl.DataFrame:
     )
 
 
-def shift_groups(results: pl.DataFrame, classes: str) -> dict[str, pl.DataFrame]:
-    """Results by the size of the shift since training.
-
-    >>> import polars as pl
-    >>> list(shift_groups(pl.DataFrame({"shift": [0.1, 0.5]}), "multiclass"))
-    ['minor shift (below 0.5)', 'major shift (0.5 and more)']
-    """
-    edges = _EDGES[classes]
-    limits = list(zip((None, *edges), (*edges, None), strict=True))
-    names = (_NAMES[0], *_NAMES[1:-1][: len(edges) - 1], _NAMES[-1])
-    shift = pl.col("shift") + _CLOSE
-    groups = {}
-    for name, (low, high) in zip(names, limits, strict=True):
-        inside = pl.lit(True) if low is None else shift >= low
-        inside = inside if high is None else inside & (shift < high)
-        rows = results.filter(inside)
-        if len(rows):
-            groups[f"{name} shift ({_range(low, high)})"] = rows
-    return groups
-
-
-def _range(low: float | None, high: float | None) -> str:
-    if low is None:
-        return f"below {high:g}"
-    return f"{low:g} and more" if high is None else f"{low:g} to {high:g}"
-
-
-_WIDTH = 8.0  # inches of what takes the whole width of a page
+WIDTH = 8.0  # inches of what takes the whole width of a page
 _TEXT, _SMALL = 8.0, 7.0  # points
 _ACROSS = 6
 _LEAST = 5e-4  # smaller errors are drawn here: papers print three decimals
 _LEGEND = {"frameon": False, "fontsize": _SMALL, "handlelength": 1.2, "columnspacing": 1.5}
 
 
-def rank_figure(ranks: Mapping[str, float], difference: float) -> Figure:
-    """A critical-difference diagram."""
-    return figure_of(plots.critical_difference(ranks, difference, width=_WIDTH))
-
-
 def letter_figure(errors: pl.DataFrame, *, linear_below: float, error: str) -> Figure:
     """Distribution of all errors of each method, coloured by family."""
     families = families_of(errors["method"].unique().to_list())
     axes = plots.letter_values(
-        errors, families=families, linear_below=linear_below, error=error, width=_WIDTH
+        errors, families=families, linear_below=linear_below, error=error, width=WIDTH
     )
     return figure_of(axes)
 
@@ -306,7 +103,7 @@ def letter_panels(
     ]
     families = families_of(list(dict.fromkeys(name for methods in names for name in methods)))
     height = 0.9 + 0.17 * max(map(len, names))
-    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
     axes = [figure.add_subplot(1, len(groups), i + 1) for i in range(len(groups))]
     for i, (ax, (title, errors)) in enumerate(zip(axes, groups.items(), strict=True)):
         plots.letter_values(
@@ -333,7 +130,7 @@ def scatter_panels(agreed: PublishedAgreement, *, partial: Sequence[str], error:
     colours = _colours(families)
     across = min(_ACROSS, len(methods))
     down = math.ceil(len(methods) / across)
-    figure = Figure(figsize=(_WIDTH, 0.8 + 1.32 * down), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 0.8 + 1.32 * down), layout="constrained")
     axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
     values = agreed.pairs.select("ours", "published").to_numpy().clip(_LEAST)
     ends = values.min() / 1.4, values.max() * 1.4

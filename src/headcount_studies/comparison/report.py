@@ -2,39 +2,214 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 from matplotlib.figure import Figure
 
+from headcount.evaluation.significance import Comparison, compare
 from headcount_studies.comparison import figures
-from headcount_studies.comparison.figures import (
-    CLAIMS,
-    LITTLE_TRAINING,
-    TUNING,
-    Claim,
-    Means,
-    MetricView,
-    best_marks,
-    check_claim,
-    errors_of,
-    mean_errors,
-    partial_among,
-    shift_groups,
-)
+from headcount_studies.comparison.figures import errors_of
 from headcount_studies.data.tables import RECIPES, ROWS_OF_SEVERAL, SIZES, rule_of
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
+from headcount_studies.figures import figure_of
 from headcount_studies.tables import (
     FLAGGED,
     PublishedAgreement,
     agreement,
+    best_marks,
     by_method,
     plain_name,
-    published_file,
-    read_published,
+    published_errors,
 )
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Methods that the paper puts in front, and methods that it puts behind."""
+
+    front: tuple[str, ...]
+    behind: tuple[str, ...]
+
+
+CLAIMS = {
+    ("binary", "tae"): Claim(
+        ("MS", "DyS", "TSMax", "FM", "PAC", "GPAC"),
+        ("CC", "PCC", "CDE", "SVM-K", "SVM-Q", "QF"),
+    ),
+    ("binary", "nkld"): Claim(
+        ("DyS", "MS", "TSMax"), ("CC", "PCC", "CDE", "SVM-K", "SVM-Q", "QF")
+    ),
+    ("multiclass", "tae"): Claim(("GPAC", "ED", "EM", "FM", "readme"), ("CC", "PCC", "QF")),
+    ("multiclass", "nkld"): Claim(("readme", "ED", "EM", "FM", "PWK"), ("CC",)),
+}
+"""Claims by number of classes and metric."""
+
+TUNING = {
+    "binary": (("CC", "PCC", "CDE", "GAC"), ("MS", "DyS", "TSX", "FM", "TSMax")),
+    "multiclass": (("EM", "PAC", "GPAC", "FM", "CDE", "CC", "PCC"), ()),
+}
+"""Methods that tuned classifiers make better, and worse, by the paper."""
+
+
+def check_claim(claim: Claim, ranks: Mapping[str, float]) -> pl.DataFrame:
+    """Compare the places of methods with a claim.
+
+    In front is the first third of the methods by mean rank, behind the last third.
+
+    >>> ranks = {"CC": 2.9, "MS": 1.2, "AC": 1.9}
+    >>> check_claim(Claim(("MS",), ("AC",)), ranks).rows()
+    [('MS', 'in front', 1, True), ('AC', 'behind', 2, False)]
+    """
+    names = {plain_name(method): method for method in ranks}
+    third = math.ceil(len(ranks) / 3)
+    rows = []
+    for end, methods in (("in front", claim.front), ("behind", claim.behind)):
+        for method in methods:
+            if (name := names.get(plain_name(method))) is None:
+                continue
+            place = 1 + sum(rank < ranks[name] for rank in ranks.values())
+            inside = place <= third if end == "in front" else place > len(ranks) - third
+            rows.append((name, end, place, inside))
+    columns = {"method": pl.String, "claim": pl.String, "place": pl.Int64, "holds": pl.Boolean}
+    return pl.DataFrame(rows, columns, orient="row")
+
+
+LITTLE_TRAINING = 0.1
+"""Share of items for training that counts as little."""
+
+_NAMES = ("minor", "medium", "major")
+_EDGES = {"binary": (0.4, 0.8), "multiclass": (0.5,)}
+_TITLES = {"tae": "absolute error", "nkld": "NKLD"}
+_LINEAR_BELOW = {"tae": 0.1, "nkld": 0.01}
+_CLOSE = 1e-9  # |.7 - .5| + |.3 - .5| is not exactly .4 in floating point
+
+
+@dataclass(frozen=True, eq=False)
+class Means:
+    """Mean errors by dataset and method."""
+
+    table: pl.DataFrame
+    methods: tuple[str, ...]
+    ranked: Comparison | None
+
+    @property
+    def ranks(self) -> dict[str, float]:
+        """Mean rank per method, the best one first; empty without tests."""
+        if self.ranked is None:
+            return {}
+        return dict(zip(self.ranked.methods, self.ranked.ranks.tolist(), strict=True))
+
+    @property
+    def overall(self) -> dict[str, float | None]:
+        """Mean of the datasets' means."""
+        return self.table.select(self.methods).mean().row(0, named=True)
+
+    def to_long(self) -> pl.DataFrame:
+        """Means as a table with the columns dataset, method and ours."""
+        return self.table.unpivot(
+            index="dataset", variable_name="method", value_name="ours"
+        ).drop_nulls()
+
+
+@dataclass(frozen=True, eq=False)
+class MetricView:
+    """Results by one metric."""
+
+    spec: Spec
+    results: pl.DataFrame
+    metric: str
+    means: Means
+
+    @property
+    def title(self) -> str:
+        """Name of the metric within a sentence."""
+        return _TITLES.get(self.metric, self.metric)
+
+    @property
+    def heading(self) -> str:
+        """Name of the metric at the start of a sentence."""
+        return self.title[0].upper() + self.title[1:]
+
+    @property
+    def linear_below(self) -> float:
+        """Start of logarithmic scales."""
+        return _LINEAR_BELOW.get(self.metric, 0.1)
+
+    @property
+    def classes(self) -> str:
+        """Kind of task: "binary" or "multiclass"."""
+        return str(self.spec.protocol["task"])
+
+
+def partial_among(datasets: Iterable[str]) -> list[str]:
+    """Datasets of which only a part is available, each once.
+
+    >>> partial_among(["wine", "news", "news"])
+    ['news']
+    """
+    return [
+        name for name in dict.fromkeys(datasets) if name in RECIPES and RECIPES[name].partial
+    ]
+
+
+def mean_errors(spec: Spec, results: pl.DataFrame, metric: str) -> Means:
+    """Mean errors by dataset and method, in the order of the spec.
+
+    >>> from headcount_studies import MethodSpec, Spec
+    >>> methods = (MethodSpec("MS"), MethodSpec("CC"))
+    >>> spec = Spec("s", "comparison", ("wine", "spam"), methods, ("tae",))
+    >>> results = pl.DataFrame({"dataset": ["spam", "spam", "wine", "wine"],
+    ...                         "method": ["CC", "MS"] * 2, "tae": [0.3, 0.1, 0.2, 0.1]})
+    >>> mean_errors(spec, results, "tae").table.rows()
+    [('wine', 0.1, 0.2), ('spam', 0.1, 0.3)]
+    """
+    cells = (
+        results.lazy()
+        .group_by("dataset", "method")
+        .agg(pl.col(metric).fill_nan(None).mean())
+        .collect()
+    )
+    wide = cells.drop_nulls().pivot("method", index="dataset", values=metric)
+    methods = tuple(method.name for method in spec.methods if method.name in wide.columns)
+    order = pl.DataFrame({"dataset": spec.datasets})
+    table = order.join(wide, on="dataset", maintain_order="left").select("dataset", *methods)
+    return Means(table, methods, _ranked(table.drop_nulls().drop("dataset")))
+
+
+def _ranked(errors: pl.DataFrame) -> Comparison | None:
+    return compare(errors, test="nemenyi") if len(errors) > 1 and errors.width > 1 else None
+
+
+def shift_groups(results: pl.DataFrame, classes: str) -> dict[str, pl.DataFrame]:
+    """Results by the size of the shift since training.
+
+    >>> list(shift_groups(pl.DataFrame({"shift": [0.1, 0.5]}), "multiclass"))
+    ['minor shift (below 0.5)', 'major shift (0.5 and more)']
+    """
+    edges = _EDGES[classes]
+    limits = list(zip((None, *edges), (*edges, None), strict=True))
+    names = (_NAMES[0], *_NAMES[1:-1][: len(edges) - 1], _NAMES[-1])
+    shift = pl.col("shift") + _CLOSE
+    groups = {}
+    for name, (low, high) in zip(names, limits, strict=True):
+        inside = pl.lit(True) if low is None else shift >= low
+        inside = inside if high is None else inside & (shift < high)
+        rows = results.filter(inside)
+        if len(rows):
+            groups[f"{name} shift ({_range(low, high)})"] = rows
+    return groups
+
+
+def _range(low: float | None, high: float | None) -> str:
+    if low is None:
+        return f"below {high:g}"
+    return f"{low:g} and more" if high is None else f"{low:g} to {high:g}"
+
 
 _UNTUNED, _REGRESSION = "untuned", "LR"
 _FILES = {"tae": "ae", "nkld": "nkld"}  # name of a metric in the files of published tables
@@ -65,9 +240,9 @@ def _datasets(spec: Spec, results: pl.DataFrame) -> Section:
         n_classes = rule_of(name, spec.protocol["task"]).n_classes
         if spec.protocol["task"] == "multiclass":
             items = ROWS_OF_SEVERAL.get(name, items)
-        part = f"part: {recipe.part}" if recipe.partial else "whole"
+        extent = f"part: {recipe.available}" if recipe.partial else "whole"
         binned = "no" if recipe.finite else "yes"
-        rows.append((name, items, features, binned, n_classes, part))
+        rows.append((name, items, features, binned, n_classes, extent))
     columns = ["dataset", "items", "features", "non-categorical", "classes", "data"]
     return Section(
         "Datasets",
@@ -80,10 +255,10 @@ def _datasets(spec: Spec, results: pl.DataFrame) -> Section:
 def _distributions(spec: Spec) -> Section:
     """Training and test distributions, as the paper's Table 3."""
     rows = [
-        (int(n_classes), part, ", ".join(f"{share:g}" for share in shares))
+        (int(n_classes), kind, ", ".join(f"{share:g}" for share in shares))
         for n_classes in spec.protocol["train"]
-        for part in ("train", "test")
-        for shares in spec.protocol[part][n_classes]
+        for kind in ("train", "test")
+        for shares in spec.protocol[kind][n_classes]
     ]
     splits = ", ".join(f"{share:g}" for share in spec.protocol["splits"])
     return Section(
@@ -115,13 +290,11 @@ def _mean_table(view: MetricView) -> Section:
 
 
 def _ranks(means: Means, title: str) -> Iterator[Section]:
-    if means.ranked is not None:
-        yield Section(title, _rank_text(means), figure=lambda: _rank_figure(means))
+    if (ranked := means.ranked) is not None:
+        yield Section(title, _rank_text(means, ranked), figure=_rank_figure(ranked))
 
 
-def _rank_text(means: Means) -> str:
-    ranked = means.ranked
-    assert ranked is not None
+def _rank_text(means: Means, ranked: Comparison) -> str:
     assert ranked.friedman is not None
     left_out = len(means.table) - ranked.n_units
     without = f" ({left_out} without results of all methods are left out)" if left_out else ""
@@ -134,11 +307,8 @@ def _rank_text(means: Means) -> str:
     )
 
 
-def _rank_figure(means: Means) -> Figure:
-    ranked = means.ranked
-    assert ranked is not None
-    assert ranked.critical_difference is not None
-    return figures.rank_figure(means.ranks, ranked.critical_difference)
+def _rank_figure(ranked: Comparison) -> Callable[[], Figure]:
+    return lambda: figure_of(ranked.plot(width=figures.WIDTH))
 
 
 _BOXES = (
@@ -250,9 +420,9 @@ def _little_training(view: MetricView) -> Iterator[Section]:
         f"{view.heading} with little training data",
         "Runs in which 10% of the items were for training and 90% for the test, compared with "
         "all runs; the lowest of each column in bold."
-        + (f"\n\n{_rank_text(means)}" if means.ranked else ""),
+        + (f"\n\n{_rank_text(means, means.ranked)}" if means.ranked else ""),
         table,
-        (lambda: _rank_figure(means)) if means.ranked else None,
+        _rank_figure(means.ranked) if means.ranked else None,
         best_marks(table, table.columns[1:], axis=0),
     )
     yield Section(
@@ -264,20 +434,15 @@ def _little_training(view: MetricView) -> Iterator[Section]:
 
 def _compared(view: MetricView, published: Path | None) -> Iterator[Section]:
     """Comparison with the paper's table, if it is given, and check of its conclusions."""
-    theirs = _published(view, published)
-    compared = None if theirs is None else agreement(view.means.to_long(), theirs)
+    name = f"comparison_{view.classes}_{_FILES.get(view.metric)}.csv"
+    errors = published_errors(published, name)
+    compared = None if errors is None else agreement(view.means.to_long(), errors)
     if compared is not None:
         yield _agreement(view, compared)
     claim = CLAIMS.get((view.classes, view.metric))
     methods = set(map(plain_name, view.means.ranks))
     if claim is not None and methods & set(map(plain_name, (*claim.front, *claim.behind))):
         yield _conclusions(view, claim, compared)
-
-
-def _published(view: MetricView, published: Path | None) -> pl.DataFrame | None:
-    name = f"comparison_{view.classes}_{_FILES.get(view.metric)}.csv"
-    path = published_file(published, name)
-    return None if path is None else read_published(path)
 
 
 def _agreement(view: MetricView, agreed: PublishedAgreement) -> Section:
@@ -306,8 +471,8 @@ def _agreement(view: MetricView, agreed: PublishedAgreement) -> Section:
     )
 
 
-def _percent(part: str) -> pl.Expr:
-    return (100 * pl.col(part)).round(0).cast(pl.Int64)
+def _percent(column: str) -> pl.Expr:
+    return (100 * pl.col(column)).round(0).cast(pl.Int64)
 
 
 def _agreement_text(view: MetricView, agreed: PublishedAgreement, partial: list[str]) -> str:
@@ -339,13 +504,13 @@ def _agreement_text(view: MetricView, agreed: PublishedAgreement, partial: list[
     return "\n\n".join(text)
 
 
-def _conclusions(view: MetricView, claim: Claim, found: PublishedAgreement | None) -> Section:
+def _conclusions(view: MetricView, claim: Claim, agreed: PublishedAgreement | None) -> Section:
     checked = check_claim(claim, view.means.ranks)
     table = checked.with_columns(
         pl.when("holds").then(pl.lit("yes")).otherwise(pl.lit("no")).alias("holds")
     )
-    if found is not None:
-        theirs = dict(found.methods.select("method", "published_rank").iter_rows())
+    if agreed is not None:
+        theirs = dict(agreed.methods.select("method", "published_rank").iter_rows())
         places = check_claim(claim, theirs).select(
             "method", pl.col("place").alias("published place")
         )

@@ -25,7 +25,7 @@ from functools import cached_property, lru_cache, partial
 from inspect import signature
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -58,14 +58,7 @@ from headcount_studies.data.tables import (
     load_dataset,
     rule_of,
 )
-from headcount_studies.engine.spec import (
-    MethodSpec,
-    Spec,
-    check_keys,
-    check_known,
-    check_settings,
-    reason,
-)
+from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known, reason
 from headcount_studies.engine.store import share_columns
 from headcount_studies.engine.task import Shared, Task, task_seed
 
@@ -94,7 +87,7 @@ _OPTIONS = ("binned", "decimals", "one_vs_rest", "predictions", "decisions", "cl
 
 def check(spec: Spec) -> None:
     """Refuse, in one sentence, a spec that cannot be run."""
-    check_settings("[protocol]", spec.protocol, _PROTOCOL, ("smoothing", "log_base"))
+    check_keys("[protocol]", spec.protocol, ("smoothing", "log_base"), needed=_PROTOCOL)
     names = dataset_names(check_known("task", spec.protocol["task"], _TASKS))  # type: ignore[arg-type]
     for dataset in spec.datasets:
         check_known("dataset", dataset, names)
@@ -134,13 +127,13 @@ def group_of(method: MethodSpec) -> str:
     return (_OF_BINNED if method.options.get("binned") else _OF_NUMBERS).get(kind, "learners")
 
 
-def distributions(protocol: dict[str, Any], part: str, n_classes: int) -> list[list[float]]:
+def distributions(protocol: dict[str, Any], kind: str, n_classes: int) -> list[list[float]]:
     """Training or test distributions of the protocol, for a number of classes."""
-    named = protocol[part].get(str(n_classes))
+    named = protocol[kind].get(str(n_classes))
     if named is None:
         raise HeadcountError(
-            f"[protocol] names no {part} distributions of {n_classes} classes: add them to "
-            f"[protocol.{part}]."
+            f"[protocol] names no {kind} distributions of {n_classes} classes: add them to "
+            f"[protocol.{kind}]."
         )
     return [(np.asarray(weights) / np.sum(weights)).tolist() for weights in named]
 
@@ -152,12 +145,17 @@ def plan(spec: Spec, data: Path) -> list[Task]:
     return [task for dataset in available for task in _tasks(spec, dataset)]
 
 
+def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
+    """File of a dataset."""
+    return [dataset_file(dataset, data)]
+
+
 def _tasks(spec: Spec, dataset: str) -> list[Task]:
     """Tasks of a dataset, without reading it."""
     n_classes = rule_of(dataset, spec.protocol["task"]).n_classes
     protocol = spec.protocol
     splits, draws = protocol["splits"], protocol["draws"]
-    trains, tests = (distributions(protocol, part, n_classes) for part in ("train", "test"))
+    trains, tests = (distributions(protocol, kind, n_classes) for kind in ("train", "test"))
     cells = [([split], [train]) for split in splits for train in range(len(trains))]
     tasks = []
     for group in _GROUPS:
@@ -198,18 +196,13 @@ def _seconds(group: str, size: tuple[int, int], splits: Sequence[float], draws: 
     return draws * (0.01 + per_draw)
 
 
-Indices = NDArray[np.int64]
-Made = TypeVar("Made")
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
 # Products such as 0.3 * 10 are slightly too small in floating point.
 _ROUNDING = 1e-9
 
 
-def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
-    """File of a dataset."""
-    return [dataset_file(dataset, data)]
-
-
-def _total(counts: Indices, r: float, p: Sequence[float], q: Sequence[float]) -> int:
+def _total(counts: Codes, r: float, p: Sequence[float], q: Sequence[float]) -> int:
     shares = r * np.asarray(p) + (1 - r) * np.asarray(q)
     asked = shares > 0
     most = (counts[asked] / shares[asked]).min()
@@ -217,11 +210,10 @@ def _total(counts: Indices, r: float, p: Sequence[float], q: Sequence[float]) ->
 
 
 def training_counts(
-    counts: Indices, r: float, p: Sequence[float], tests: Sequence[Sequence[float]]
-) -> Indices:
+    counts: Codes, r: float, p: Sequence[float], tests: Sequence[Sequence[float]]
+) -> Codes:
     """Number of items of each class in a training set.
 
-    >>> import numpy as np
     >>> training_counts(np.array([300, 700]), 0.8, [0.4, 0.6], [[0.4, 0.6]])
     array([240, 360])
     """
@@ -230,11 +222,10 @@ def training_counts(
 
 
 def test_counts(
-    counts: Indices, used: Indices, r: float, p: Sequence[float], q: Sequence[float]
-) -> Indices:
+    counts: Codes, used: Codes, r: float, p: Sequence[float], q: Sequence[float]
+) -> Codes:
     """Number of items of each class in a test sample.
 
-    >>> import numpy as np
     >>> test_counts(np.array([300, 700]), np.array([240, 360]), 0.8, [0.4, 0.6], [0.4, 0.6])
     array([60, 90])
     """
@@ -264,27 +255,27 @@ class Trial:
 class Drawer:
     """Draws from one dataset, which depend on the seed and the trial only."""
 
-    y: Indices
+    y: Codes
     trains: Sequence[Sequence[float]]
     tests: Sequence[Sequence[float]]
     seed: int
     name: str
 
     @cached_property
-    def by_class(self) -> list[Indices]:
+    def by_class(self) -> list[Codes]:
         """Rows of each class."""
         return [np.flatnonzero(self.y == k) for k in range(int(self.y.max()) + 1)]
 
-    def training_counts(self, trial: Trial) -> Indices:
+    def training_counts(self, trial: Trial) -> Codes:
         """Number of training items of each class."""
         counts = np.array([len(rows) for rows in self.by_class])
         return training_counts(counts, trial.split, self.trains[trial.train], self.tests)
 
-    def training(self, trial: Trial) -> Indices:
+    def training(self, trial: Trial) -> Codes:
         """Rows of the training items, in random order, which decides their folds."""
         return self._training(trial)[0]
 
-    def draw(self, trial: Trial) -> tuple[Indices, Samples]:
+    def draw(self, trial: Trial) -> tuple[Codes, Samples]:
         """Training items, and one sample per test distribution, with the true shares."""
         training, unused = self._training(trial)
         counts = np.array([len(rows) for rows in self.by_class])
@@ -303,7 +294,7 @@ class Drawer:
         test_samples = Samples(np.concatenate(samples), offsets, n_pool=pool, prevalence=shares)
         return training, test_samples
 
-    def _training(self, trial: Trial) -> tuple[Indices, list[Indices]]:
+    def _training(self, trial: Trial) -> tuple[Codes, list[Codes]]:
         """Training items, and the remaining items of each class."""
         counts = self.training_counts(trial)
         rng = self._rng(trial, "train")
@@ -325,12 +316,11 @@ class Bench:
     drawer: Drawer
     _made: dict[str, Any] = field(default_factory=dict)
 
-    def remembered(self, what: str, make: Callable[[], Made]) -> Made:
+    def remembered(self, what: str, make: Callable[[], Any]) -> Any:
         """Result of a computation that depends on the dataset only, made on first use."""
         if what not in self._made:
             self._made[what] = make()
-        value: Made = self._made[what]
-        return value
+        return self._made[what]
 
     @cached_property
     def binned(self) -> NDArray[np.generic]:
@@ -356,13 +346,11 @@ def _bench(dataset: str, data: Path, key: str) -> Bench:
     seed, protocol = json.loads(key)
     loaded = load_dataset(dataset, protocol["task"], data)
     trains, tests = (
-        distributions(protocol, part, loaded.n_classes) for part in ("train", "test")
+        distributions(protocol, kind, loaded.n_classes) for kind in ("train", "test")
     )
     return Bench(loaded, Drawer(loaded.y, trains, tests, seed, dataset))
 
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int64]
 Estimate = Callable[[Samples], Floats]
 
 _DIVERGENCES = ("kld", "nkld")
@@ -443,9 +431,6 @@ def _try(estimate: Estimate, samples: Samples) -> tuple[Floats | None, str | Non
     return shares, None
 
 
-# Methods on the features
-
-
 def by_features(
     bench: Bench, trials: Sequence[Trial], methods: Sequence[MethodSpec]
 ) -> Iterator[TrialAnswers]:
@@ -510,9 +495,6 @@ class _Models:
         )
 
 
-# Methods that count the predictions of a forest
-
-
 def by_forest(
     bench: Bench, trials: Sequence[Trial], methods: Sequence[MethodSpec]
 ) -> Iterator[TrialAnswers]:
@@ -560,9 +542,6 @@ def _counted(
     counting = CC() if quantifier_of(method.quantifier) is QF else ACC()
     counting.fit(Scored(training), bench.dataset.y[rows])
     return counting.predict_many(Scored(pool), samples)
-
-
-# Methods on the scores of logistic regression
 
 
 def _tuned_trainer(spec: Spec, bench: Bench, group: str) -> ScoreTrainer:
@@ -642,9 +621,6 @@ def _log_odds(scores: Floats) -> Floats:
     return np.asarray(np.log(scores[:, 1] + tiny) - np.log(scores[:, 0] + tiny))
 
 
-# Rows of the results
-
-
 def _frame(spec: Spec, bench: Bench, answers: Sequence[TrialAnswers]) -> pl.DataFrame:
     """One row per method and sample of each trial."""
     pairs = [(answer, name) for answer in answers for name in answer.estimates]
@@ -654,7 +630,8 @@ def _frame(spec: Spec, bench: Bench, answers: Sequence[TrialAnswers]) -> pl.Data
     failures = [why for result, name in pairs for why in result.estimates[name].failures]
     seconds = [result.estimates[name].seconds / n_tests for result, name in pairs]
     trials = [result.trial for result, _ in pairs]
-    shifts = _shifts(bench)
+    trains, tests = np.asarray(bench.drawer.trains), np.asarray(bench.drawer.tests)
+    shifts = np.abs(trains[:, None] - tests).sum(axis=2).round(9)
     columns: dict[str, Any] = {
         "dataset": [bench.dataset.name] * len(truth),
         "method": np.repeat([name for _, name in pairs], n_tests),
@@ -671,12 +648,6 @@ def _frame(spec: Spec, bench: Bench, answers: Sequence[TrialAnswers]) -> pl.Data
         "seconds": np.repeat(seconds, n_tests),
     }
     return pl.DataFrame(columns)
-
-
-def _shifts(bench: Bench) -> Floats:
-    """Sum of absolute differences between each training and each test distribution."""
-    trains, tests = np.asarray(bench.drawer.trains), np.asarray(bench.drawer.tests)
-    return np.abs(trains[:, None] - tests[None]).sum(axis=2).round(9)
 
 
 def _errors(spec: Spec, metric: str, truth: Any, shares: Any) -> pl.Series:

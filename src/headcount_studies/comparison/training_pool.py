@@ -215,10 +215,7 @@ class TrainingPool:
     Shares are those of a quantifier that was fitted on the training set alone; those of `ED`
     to about 1e-5, as distances are then in single precision.
 
-    >>> import numpy as np
     >>> import headcount as hc
-    >>> from headcount.samples import Samples
-    >>> from headcount_studies.comparison.training_pool import TrainingPool
     >>> X, y = np.array([[0, 0], [3, 4], [0, 1], [3, 5]]), np.array(["a", "b", "a", "b"])
     >>> predict, _ = TrainingPool(hc.ED(), X, y).fit_many([[0, 1], [2, 3]])
     >>> predict(Samples.whole(4)).round(1)

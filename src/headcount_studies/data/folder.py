@@ -22,7 +22,6 @@ FOLDER_VARIABLE = "HEADCOUNT_DATA"
 def data_folder(path: str | os.PathLike[str] | None = None) -> Path:
     """Return the folder of the datasets.
 
-    >>> from headcount_studies.data import data_folder
     >>> data_folder("/").is_dir()
     True
     """
@@ -39,6 +38,17 @@ def data_folder(path: str | os.PathLike[str] | None = None) -> Path:
             f"path ({FOLDER_VARIABLE}, or --data on the command line)."
         )
     return folder
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, unless it is there already."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HeadcountError(
+            f"The folder {str(folder)!r} cannot be made ({error.strerror or error}): choose a "
+            "place where you may write."
+        ) from None
 
 
 def data_file(folder: Path, name: str) -> Path:
@@ -84,57 +94,46 @@ _LEQUA_KINDS = ("train_dev", "test", "test_prevalences")
 _REVIEWS = {"hp": "Harry Potter books", "imdb": "films", "kindle": "Kindle readers"}
 
 
-def _uci() -> dict[str, PublishedSource]:
-    return {
-        f"uci-{name}": PublishedSource(
-            f"{title.replace('+', ' ')}, raw files",
-            f"{_UCI}/dataset/{number}",
-            "CC BY 4.0",
-            True,
-            (f"{_UCI}/static/public/{number}/{title}.zip",),
-        )
-        for name, (number, title) in _UCI_FILES.items()
-    }
-
-
-def _lequa() -> dict[str, PublishedSource]:
-    return {
-        f"{year}-{task}": PublishedSource(
-            f"task {task} of {year.replace('lequa', 'LeQua ')}",
-            f"{_ZENODO}/{record}",
-            "stated on the page of the record; product reviews of Amazon, as vectors or texts",
-            False,
-            tuple(f"{_ZENODO}/{record}/files/{task}.{kind}.zip" for kind in _LEQUA_KINDS),
-        )
-        for year, (record, tasks) in _LEQUA.items()
-        for task in tasks.split()
-    }
-
-
-def _texts() -> dict[str, PublishedSource]:
-    reviews = {
-        f"reviews-{name}": PublishedSource(
-            f"reviews of {what}, positive or negative",
-            f"{_ZENODO}/4117827",
-            "texts of reviewers; use in research, see the page of the record",
-            False,
-            tuple(f"{_ZENODO}/4117827/files/{name}_{split}.txt" for split in ("train", "test")),
-        )
-        for name, what in _REVIEWS.items()
-    }
-    tweets = PublishedSource(
-        "sentiment of tweets in eleven collections, as vectors without texts",
-        f"{_ZENODO}/4255764",
-        "made from tweets, whose texts may not be shared; see the page of the record",
+CATALOGUE = {
+    f"{year}-{task}": PublishedSource(
+        f"task {task} of {year.replace('lequa', 'LeQua ')}",
+        f"{_ZENODO}/{record}",
+        "stated on the page of the record; product reviews of Amazon, as vectors or texts",
         False,
-        (f"{_ZENODO}/4255764/files/tweet_sentiment_quantification_snam.zip",),
+        tuple(f"{_ZENODO}/{record}/files/{task}.{kind}.zip" for kind in _LEQUA_KINDS),
     )
-    return reviews | {"tweets": tweets}
-
-
-CATALOGUE = _lequa() | _uci() | _texts()
+    for year, (record, tasks) in _LEQUA.items()
+    for task in tasks.split()
+}
 """Datasets by name. No checksum is known in advance: that of the first download is recorded."""
 
+CATALOGUE |= {
+    f"uci-{name}": PublishedSource(
+        f"{title.replace('+', ' ')}, raw files",
+        f"{_UCI}/dataset/{number}",
+        "CC BY 4.0",
+        True,
+        (f"{_UCI}/static/public/{number}/{title}.zip",),
+    )
+    for name, (number, title) in _UCI_FILES.items()
+}
+CATALOGUE |= {
+    f"reviews-{name}": PublishedSource(
+        f"reviews of {what}, positive or negative",
+        f"{_ZENODO}/4117827",
+        "texts of reviewers; use in research, see the page of the record",
+        False,
+        tuple(f"{_ZENODO}/4117827/files/{name}_{split}.txt" for split in ("train", "test")),
+    )
+    for name, what in _REVIEWS.items()
+}
+CATALOGUE["tweets"] = PublishedSource(
+    "sentiment of tweets in eleven collections, as vectors without texts",
+    f"{_ZENODO}/4255764",
+    "made from tweets, whose texts may not be shared; see the page of the record",
+    False,
+    (f"{_ZENODO}/4255764/files/tweet_sentiment_quantification_snam.zip",),
+)
 
 CHECKSUMS = "checksums.json"
 """File with the SHA-256 of every file of a folder, as it was at the first download."""
@@ -179,10 +178,10 @@ def download(url: str, path: Path, *, sha256: str | None = None) -> Path:
     return path
 
 
-def _receive(url: str, part: Path) -> None:
+def _receive(url: str, partial: Path) -> None:
     """Append to the part what is missing, or start again if the server has another file."""
-    tag = _tag_file(part)
-    start = part.stat().st_size if part.is_file() else 0
+    tag = _tag_file(partial)
+    start = partial.stat().st_size if partial.is_file() else 0
     request = urllib.request.Request(url, headers={"User-Agent": "headcount"})
     if start and tag.is_file():
         request.add_header("Range", f"bytes={start}-")
@@ -191,16 +190,16 @@ def _receive(url: str, part: Path) -> None:
         with urllib.request.urlopen(request, timeout=_TIMEOUT) as reply:
             resumed = reply.status == http.HTTPStatus.PARTIAL_CONTENT
             _keep_tag(reply, tag)
-            total = _append(reply, part, start if resumed else 0)
+            total = _append(reply, partial, start if resumed else 0)
     except urllib.error.HTTPError as error:
         if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            _remove(part)
+            _remove(partial)
             raise HeadcountError(f"{url} is shorter than the part of it: call again.") from None
         raise HeadcountError(
             f"{url} cannot be downloaded: {error.code} {error.reason}."
         ) from None
     except (OSError, http.client.HTTPException) as error:
-        done = part.stat().st_size if part.is_file() else 0
+        done = partial.stat().st_size if partial.is_file() else 0
         if isinstance(error, urllib.error.URLError):  # there was no connection at all
             raise HeadcountError(
                 f"{url} cannot be reached ({error.reason}): check the network, and call again."
@@ -209,7 +208,7 @@ def _receive(url: str, part: Path) -> None:
             f"the download of {url} was interrupted after {done:,} bytes ({error}): call again "
             "to continue."
         ) from None
-    done = part.stat().st_size
+    done = partial.stat().st_size
     if total is not None and done != total:
         raise HeadcountError(
             f"the download of {url} was interrupted after {done:,} of {total:,} bytes: call "
@@ -217,10 +216,10 @@ def _receive(url: str, part: Path) -> None:
         )
 
 
-def _append(reply: Any, part: Path, start: int) -> int | None:
+def _append(reply: Any, partial: Path, start: int) -> int | None:
     """Write the reply behind the first bytes of the part; returns the size of the whole."""
     length = reply.headers.get("Content-Length")
-    with part.open("r+b" if start else "wb") as file:
+    with partial.open("r+b" if start else "wb") as file:
         file.seek(start)
         file.truncate()
         while block := reply.read(_BLOCK):
@@ -237,12 +236,12 @@ def _keep_tag(reply: Any, tag: Path) -> None:
         tag.write_text(version, encoding="utf-8")
 
 
-def _tag_file(part: Path) -> Path:
-    return part.with_name(f"{part.name}.version")
+def _tag_file(partial: Path) -> Path:
+    return partial.with_name(f"{partial.name}.version")
 
 
-def _remove(part: Path) -> None:
-    for file in (part, _tag_file(part)):
+def _remove(partial: Path) -> None:
+    for file in (partial, _tag_file(partial)):
         file.unlink(missing_ok=True)
 
 

@@ -60,7 +60,6 @@ TASKS = {task.name: task for task in _ALL}
 def find_task(name: str) -> LequaTask:
     """Return a task by its name.
 
-    >>> from headcount_studies.data.lequa import find_task
     >>> find_task("t2").n_classes
     28
     """
@@ -156,9 +155,9 @@ class TaskFiles:
                 f"{self.where(name)!r} cannot be read ({error}): download it again."
             ) from None
 
-    def sample_names(self, part: str) -> list[str]:
+    def sample_names(self, split: str) -> list[str]:
         """Files of the samples of a part in the order of their ids, which have no gaps."""
-        folder = f"{part}_samples"
+        folder = f"{split}_samples"
         ids = set()
         for name in self._listed(folder):
             number = _NUMBER.fullmatch(name)
@@ -389,7 +388,6 @@ def check_prevalences(
     to 1 within 1e-3. Beyond the official checker: K is that of the task, values are numbers,
     and all problems are found.
 
-    >>> from headcount_studies.data.lequa import check_prevalences
     >>> print(*check_prevalences(b"id,0,1\n0,0.5,0.6\n", lengths=(1,)))
     line 2: the values of id 0 sum to 1.1, not to 1 within 0.001
     """
@@ -529,13 +527,6 @@ class CachedVectors:
     def __len__(self) -> int:
         return int(self.sizes.sum())
 
-    def read(self, start: int, stop: int) -> NDArray[np.float32]:
-        """Rows from `start` to `stop`, as an array of their own."""
-        width = self.n_features
-        return np.fromfile(
-            self.path, np.float32, (stop - start) * width, offset=4 * start * width
-        ).reshape(-1, width)
-
     def mapped(self) -> NDArray[np.float32]:
         """All rows as an array that is read from disk when it is used."""
         shape = (len(self), self.n_features)
@@ -543,7 +534,7 @@ class CachedVectors:
 
 
 def cached_vectors(
-    files: TaskFiles, part: str, folder: Path, *, progress: bool | None = None
+    files: TaskFiles, split: str, folder: Path, *, progress: bool | None = None
 ) -> CachedVectors:
     """Open the vectors of a part; parse its samples if that has not been done.
 
@@ -551,10 +542,10 @@ def cached_vectors(
     checksum). Another one is written atomically and replaces it. Memory does not depend on
     the number of samples.
     """
-    names = files.sample_names(part)
+    names = files.sample_names(split)
     width = files.task.n_features
     assert width is not None
-    stem = f"{files.task.name}-{part}-"
+    stem = f"{files.task.name}-{split}-"
     key = f"{stem}{files.fingerprint(names)}"
     facts, data = folder / f"{key}.json", folder / f"{key}.f32"
     cached = _known(facts, data, width)
@@ -564,7 +555,7 @@ def cached_vectors(
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob(f"{stem}*"):
             old.unlink(missing_ok=True)
-        sizes = _write(data, _parsed(files, names, progress), files, part)
+        sizes = _write(data, _parsed(files, names, progress), files, split)
     except OSError as error:
         raise HeadcountError(
             f"the cache of the vectors cannot be written to {str(folder)!r} "
@@ -587,13 +578,13 @@ def _known(facts: Path, data: Path, width: int) -> CachedVectors | None:
 
 
 def _write(
-    data: Path, arrays: Iterator[NDArray[np.float32]], files: TaskFiles, part: str
+    data: Path, arrays: Iterator[NDArray[np.float32]], files: TaskFiles, split: str
 ) -> list[int]:
     """Write arrays one after the other; returns their lengths."""
     sizes = []
-    partial = data.with_name(f".{token_hex(8)}.part")
+    unfinished = data.with_name(f".{token_hex(8)}.part")
     try:
-        with open(partial, "xb") as file:
+        with open(unfinished, "xb") as file:
             for array in arrays:
                 file.write(array.data)
                 sizes.append(len(array))
@@ -601,12 +592,12 @@ def _write(
             os.fsync(file.fileno())
         if not sizes:
             raise HeadcountError(
-                f"task {files.task.name} has no samples in {part}_samples of "
+                f"task {files.task.name} has no samples in {split}_samples of "
                 f"{str(files.folder or files.root)!r}: unpack them there."
             )
-        partial.replace(data)
+        unfinished.replace(data)
     finally:
-        partial.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
     return sizes
 
 

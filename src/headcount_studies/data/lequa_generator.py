@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from headcount._support.execution import thread_count, track
-from headcount._support.files import write_bytes
+from headcount._support.files import new_folder, write_bytes
 from headcount._support.parameters import check_count
 from headcount.errors import HeadcountError
 from headcount_studies.data.lequa import N_DEV, N_TEST, LequaTask, find_task, write_prevalences
@@ -35,22 +34,9 @@ Rng = np.random.Generator
 _NOISE = 0.1
 
 
-class Sampler(Protocol):
-    """Source of labelled vectors of a task."""
-
-    def training(self, rng: Rng, n: int) -> tuple[NDArray[np.float32], Codes]:
-        """Labelled items with the natural shares of the classes."""
-
-    def sample(self, rng: Rng, size: int) -> tuple[NDArray[np.float32], Codes]:
-        """Items of one development or test sample."""
-
-
 def make_sampler(task: LequaTask, seed: int) -> Sampler:
     """Distribution of a task.
 
-    >>> import numpy as np
-    >>> from headcount_studies.data.lequa import find_task
-    >>> from headcount_studies.data.lequa_generator import make_sampler
     >>> vectors, labels = make_sampler(find_task("T1"), 0).sample(np.random.default_rng(0), 9)
     >>> vectors.shape, labels.shape
     ((9, 256), (9,))
@@ -249,8 +235,11 @@ class _Ordinal:
         z[:, :4] += rng.normal(size=4) * self.OFFSET * np.array([1, 0.6, 0.6, 0.6])
         return self.rendering.vectors(rng, z), labels
 
-    def training(self, rng: Rng, n: int) -> tuple[NDArray[np.float32], Codes]:
-        return self.sample(rng, n)
+    training = sample
+
+
+Sampler = _Binary | _Topics | _Ordinal
+"""Source of labelled items with natural shares, and of samples with other shares."""
 
 
 def _opposite(direction: Floats, apart: float) -> Floats:
@@ -302,7 +291,6 @@ def generate(
     """Write synthetic data of a task in the format of the organisers.
 
     >>> import os, tempfile
-    >>> from headcount_studies.data.lequa_generator import generate
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     sorted(os.listdir(generate(folder, "T1", n_train=10, n_dev=1, n_test=1)))
     ['dev_prevalences.txt', 'dev_samples', 'label_map.txt', 'test_prevalences.txt',
@@ -317,49 +305,43 @@ def generate(
     target = Path(folder) / lequa_task.name / "public"
     if target.exists():
         raise HeadcountError(f"{str(target)!r} exists: name another folder, or remove it.")
-    # Renamed at the end, so that a folder is complete or not there.
-    making = target.with_name("public.part")
-    shutil.rmtree(making, ignore_errors=True)
-    try:
-        making.mkdir(parents=True)
-    except OSError as error:
-        raise HeadcountError(
-            f"the folder {str(making)!r} cannot be made ({error.strerror or error})."
-        ) from None
-    _write_label_map(making, lequa_task)
-    if lequa_task.in_bags:
-        counts["training"] = -(-n_train // size)
-    else:
-        rng = _stream(seed, "training", 0)
-        _write_items(making / "training_data.txt", *sampler.training(rng, n_train))
-    for split, count in counts.items():
-        (making / f"{split}_samples").mkdir()
-        write = partial(_write_sample, making, split, sampler, size, seed, lequa_task.n_classes)
-        shares = _each(write, count, f"Writing {lequa_task.name} {split}", progress)
-        write_prevalences(making / f"{split}_prevalences.txt", np.stack(list(shares)))
-    if isinstance(sampler, _Binary) and len(sampler.means) > 1:
-        write_prevalences(
-            making / "test_domains.txt",
-            np.stack([sampler.domains(_stream(seed, "test", i), size) for i in range(n_test)]),
-        )
-    making.rename(target)
+    K = lequa_task.n_classes
+    with new_folder(target) as making:
+        _write_label_map(making, lequa_task)
+        if lequa_task.in_bags:
+            counts["training"] = -(-n_train // size)
+        else:
+            rng = _stream(seed, "training", 0)
+            _write_items(making / "training_data.txt", *sampler.training(rng, n_train))
+        for split, count in counts.items():
+            (making / f"{split}_samples").mkdir()
+            write = partial(_write_sample, making, split, sampler, size, seed, K)
+            what = f"Writing {lequa_task.name} {split}"
+            with ThreadPoolExecutor(thread_count()) as pool:
+                written = pool.map(write, range(count))
+                shares = np.stack(list(track(written, count, what, show=progress)))
+            write_prevalences(making / f"{split}_prevalences.txt", shares)
+        if isinstance(sampler, _Binary) and len(sampler.means) > 1:
+            streams = (_stream(seed, "test", number) for number in range(n_test))
+            domains = np.stack([sampler.domains(rng, size) for rng in streams])
+            write_prevalences(making / "test_domains.txt", domains)
+    (target / "lock").unlink(missing_ok=True)
     return target
 
 
-def _each(
-    write: Callable[[int], NDArray[np.float64]], count: int, what: str, progress: bool | None
-) -> Iterable[NDArray[np.float64]]:
-    with ThreadPoolExecutor(thread_count()) as pool:
-        yield from track(pool.map(write, range(count)), count, what, show=progress)
-
-
 def _write_sample(
-    folder: Path, part: str, sampler: Sampler, size: int, seed: int, n_classes: int, number: int
+    folder: Path,
+    split: str,
+    sampler: Sampler,
+    size: int,
+    seed: int,
+    n_classes: int,
+    number: int,
 ) -> NDArray[np.float64]:
     """Write one sample; returns its shares."""
-    vectors, labels = sampler.sample(_stream(seed, part, number), size)
-    path = folder / f"{part}_samples" / f"{number}.txt"
-    _write_items(path, vectors, labels if part == "training" else None)
+    vectors, labels = sampler.sample(_stream(seed, split, number), size)
+    path = folder / f"{split}_samples" / f"{number}.txt"
+    _write_items(path, vectors, labels if split == "training" else None)
     return np.asarray(np.bincount(labels, minlength=n_classes) / size)
 
 
@@ -385,5 +367,5 @@ def _write_label_map(folder: Path, task: LequaTask) -> None:
     write_bytes(folder / "label_map.txt", "".join(lines).encode())
 
 
-def _stream(seed: int, part: str, number: int) -> np.random.Generator:
-    return np.random.default_rng([seed, _PARTS.index(part), number])
+def _stream(seed: int, split: str, number: int) -> np.random.Generator:
+    return np.random.default_rng([seed, _PARTS.index(split), number])

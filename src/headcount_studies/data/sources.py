@@ -111,7 +111,6 @@ _LAYOUTS = {
 def needed_files(spec: Spec, data: Path | None) -> list[NeededFile]:
     """Files of a study, each with its status in a folder of datasets.
 
-    >>> from pathlib import Path
     >>> from headcount_studies import read_spec
     >>> [file.status for file in needed_files(read_spec("tweets"), Path("/nowhere"))]
     ['missing']
@@ -135,10 +134,13 @@ def needed_files(spec: Spec, data: Path | None) -> list[NeededFile]:
 
 
 def _layout(path: Path) -> FileLayout:
-    for part, layout in _LAYOUTS.items():
-        if path.name.endswith((part, f"{part}.gz")) or path.name.startswith(f"{part}."):
+    for ending, layout in _LAYOUTS.items():
+        if path.name.endswith((ending, f"{ending}.gz")) or path.name.startswith(f"{ending}."):
             return layout
     return FileLayout("A table of your own, as the spec describes it.", "you")
+
+
+_VECTOR = re.compile(rb"[+-]?\d+(\.\d*)?( +\d+:\S+)* *\r?\n?")
 
 
 def _status(path: Path, layout: FileLayout) -> str:
@@ -148,7 +150,9 @@ def _status(path: Path, layout: FileLayout) -> str:
     if not path.stat().st_size:
         return "damaged: it is empty"
     if path.name.endswith(".feature.txt"):
-        return _status_of_vectors(path)
+        with open(path, "rb") as file:
+            fits = _VECTOR.fullmatch(file.readline())
+        return "there" if fits else "damaged: line 1 is not in svmlight's format"
     if path.suffix != ".parquet" and not layout.columns:
         return "there"
     try:
@@ -161,14 +165,3 @@ def _status(path: Path, layout: FileLayout) -> str:
         return f"damaged: it is not {kind}"
     lacking = [name for name in layout.columns if name not in columns]
     return f"damaged: it has no column {lacking[0]!r}" if lacking else "there"
-
-
-_VECTOR = re.compile(rb"[+-]?\d+(\.\d*)?( +\d+:\S+)* *\r?\n?")
-
-
-def _status_of_vectors(path: Path) -> str:
-    with open(path, "rb") as file:
-        first = file.readline()
-    return (
-        "there" if _VECTOR.fullmatch(first) else "damaged: line 1 is not in svmlight's format"
-    )

@@ -89,7 +89,6 @@ Codes = NDArray[np.int64]
 class Cut:
     """A numeric target divided into intervals that are open below and closed above.
 
-    >>> import polars as pl
     >>> Cut((0, 20, 35, 100)).codes(pl.Series([0.0, 20.0, 20.1, 99.0]))
     array([-1,  0,  1,  2])
     """
@@ -113,7 +112,6 @@ class Cut:
 class Labels:
     """A target of labels mapped to classes. Other labels have one class or are left out.
 
-    >>> import polars as pl
     >>> Labels({"CL0": 0}, otherwise=1).codes(pl.Series(["CL0", "CL3"]))
     array([0, 1])
     """
@@ -147,12 +145,12 @@ class Recipe:
     scale: Literal["max-abs", "min-max"] = "max-abs"
     prepare: Callable[[pl.DataFrame], pl.DataFrame] | None = None
     file: str | None = None
-    part: str = ""  # what of the comparison's table the file has, if not all
+    available: str = ""  # what of the comparison's table the file has, if not all
 
     @property
     def partial(self) -> bool:
         """True if the available table is a part of what the comparison used."""
-        return bool(self.part)
+        return bool(self.available)
 
 
 _POSITIVE = Labels({1: 1}, otherwise=0)
@@ -163,7 +161,7 @@ RECIPES: Mapping[str, Recipe] = {
         Labels({"ad.": 1}, otherwise=0),
         prepare=ads,
         file="ads_part",
-        part="748 of 2,359 items",
+        available="748 of 2,359 items",
     ),
     "adult": Recipe(
         "Income", Labels({">50K": 1}, otherwise=0), drop=("Census_Weight", "Education", "split")
@@ -238,7 +236,7 @@ RECIPES: Mapping[str, Recipe] = {
         Cut((0, 1000, 2500, 5000, 1e6)),
         drop=("url",),
         file="news_part",
-        part="9,874 of 39,644 items",
+        available="9,874 of 39,644 items",
     ),
     "nurse": Recipe(
         "Class",
@@ -254,7 +252,10 @@ RECIPES: Mapping[str, Recipe] = {
     "study": Recipe("math score", Cut((-1, 66, 100))),
     # The remaining columns only show if any of the heuristics works: class 0.
     "thrm": Recipe(
-        "class", Labels({0: 1}, otherwise=0), file="thrm_h0", part="two of the three classes"
+        "class",
+        Labels({0: 1}, otherwise=0),
+        file="thrm_h0",
+        available="two of the three classes",
     ),
     "turk": Recipe(
         "instr",
@@ -371,7 +372,6 @@ class Dataset:
 def dataset_names(task: Task = "binary") -> tuple[str, ...]:
     """Names of the datasets that have recipes.
 
-    >>> from headcount_studies.data import dataset_names
     >>> dataset_names("multiclass")[:4]
     ('bike', 'blog', 'conc', 'contra')
     """
@@ -396,22 +396,15 @@ def load_dataset(
     """
     check_choice("task", task, _TASKS)
     rule, recipe = rule_of(name, task), RECIPES[name]
-    frame = _complete_rows(_read(data_folder(folder), name), recipe)
+    path = data_file(data_folder(folder), dataset_file(name, folder).name)
+    frame = pl.read_csv(path, infer_schema_length=None)
+    if recipe.prepare is not None:
+        frame = recipe.prepare(frame)
+    frame = frame.drop(recipe.drop).drop_nulls()
     y = rule.codes(frame[recipe.target])
     inside = y >= 0
     X, names, categorical = _features(frame.drop(recipe.target).filter(inside), recipe)
     return Dataset(name, X, y[inside], names, categorical)
-
-
-def _read(folder: Path, name: str) -> pl.DataFrame:
-    path = data_file(folder, dataset_file(name, folder).name)
-    return pl.read_csv(path, infer_schema_length=None)
-
-
-def _complete_rows(frame: pl.DataFrame, recipe: Recipe) -> pl.DataFrame:
-    if recipe.prepare is not None:
-        frame = recipe.prepare(frame)
-    return frame.drop(recipe.drop).drop_nulls()
 
 
 def _features(

@@ -18,6 +18,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from headcount._support.parameters import check_choice, check_count
 from headcount.errors import HeadcountError
 from headcount_studies.data.folder import data_file
+from headcount_studies.engine.spec import check_known
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,7 @@ class Words:
     def tf_idf(
         self,
         train: NDArray[np.integer[Any]],
-        *others: NDArray[np.integer[Any]],
+        *further: NDArray[np.integer[Any]],
         least: int = 3,
         count: str = "words",
     ) -> tuple[sparse.csr_matrix, ...]:
@@ -50,7 +51,7 @@ class Words:
                 f"least is {least}, but no word is that frequent in the training set: lower it."
             )
         weights = TfidfTransformer().fit(training[:, frequent])
-        tables = [training, *(self.counts[rows] for rows in others)]
+        tables = [training, *(self.counts[rows] for rows in further)]
         return tuple(
             sparse.csr_matrix(weights.transform(counts[:, frequent])) for counts in tables
         )
@@ -59,7 +60,6 @@ class Words:
 def count_words(texts: Sequence[str] | NDArray[Any]) -> Words:
     """Count the words of texts: runs of two or more letters or digits, in lower case.
 
-    >>> from headcount_studies.data.texts import count_words
     >>> words = count_words(["good, good book", "bad book", "good film"])
     >>> train, test = words.tf_idf([0, 1], [2], least=2)
     >>> train.shape, test.toarray()
@@ -102,11 +102,11 @@ class Tweets:
     name: str
     texts: NDArray[Any]
     labels: NDArray[Any]
-    parts: NDArray[Any]
+    splits: NDArray[Any]
 
-    def rows(self, part: str) -> NDArray[np.int64]:
+    def rows(self, split: str) -> NDArray[np.int64]:
         """Rows of the tweets of a part."""
-        return np.flatnonzero(self.parts == part)
+        return np.flatnonzero(self.splits == split)
 
 
 @dataclass(frozen=True)
@@ -144,10 +144,14 @@ are one group of `womens_clothing_reviews`, all other clothes the other. The fiv
 `amazon_5cat_small` are not used as groups, as a category has only about 80 negative reviews.
 """
 
-TWEETS = (
-    "hcr", "omd", "sanders", "semeval2013", "semeval2014", "semeval2015", "semeval2016", "sst",
+VECTOR_TWEETS = (
+    "gasp", "hcr", "omd", "sanders", "semeval2013", "semeval2014", "semeval2015", "semeval2016",
+    "sst", "wa", "wb",
 )  # fmt: skip
-"""Collections of tweets."""
+"""Collections of tweets of the paper, by our names, which it shares as vectors."""
+
+TWEETS = tuple(name for name in VECTOR_TWEETS if name not in ("gasp", "wa", "wb"))
+"""Collections of which there are texts."""
 
 
 def reviews_file(name: str, data: Path) -> Path:
@@ -159,7 +163,7 @@ def reviews_file(name: str, data: Path) -> Path:
 @lru_cache(maxsize=4)
 def load_reviews(name: str, data: Path) -> Reviews:
     """Load reviews by name. Repeated ones and those without a text or group are left out."""
-    source = _known(name, REVIEWS)
+    source = REVIEWS[check_known("dataset of reviews", name, REVIEWS)]
     columns = [column for column in (source.text, source.stars, source.group) if column]
     path = data_file(data, reviews_file(name, data).name)
     read = pl.read_parquet if path.suffix == ".parquet" else pl.read_csv
@@ -190,7 +194,7 @@ def load_tweets(name: str, data: Path) -> Tweets:
     SemEval 2013, as in the competitions. Others are divided at random, label by label: 60%
     for training, 10% for validation, 30% for tests.
     """
-    _known(name, dict.fromkeys(TWEETS))
+    check_known("collection of tweets", name, TWEETS)
     table = pl.read_parquet(data_file(data, TWEETS_FILE))
     table = table.with_columns(pl.col("label").replace_strict(_LABELS, default=None))
     table = table.drop_nulls("label")
@@ -210,17 +214,9 @@ def load_tweets(name: str, data: Path) -> Tweets:
     return _collection(name, distinct, distinct["split"].to_numpy())
 
 
-def _known(name: str, names: dict[str, Any]) -> Any:
-    if name not in names:
-        raise HeadcountError(
-            f"dataset is {name!r}, which is unknown: choose one of {', '.join(names)}."
-        )
-    return names[name]
-
-
-def _collection(name: str, table: pl.DataFrame, parts: NDArray[Any]) -> Tweets:
+def _collection(name: str, table: pl.DataFrame, splits: NDArray[Any]) -> Tweets:
     texts = np.array(table["text"].to_list(), dtype=object)
-    return Tweets(name, texts, np.array(table["label"].to_list()), np.array(parts, dtype=str))
+    return Tweets(name, texts, np.array(table["label"].to_list()), np.array(splits, dtype=str))
 
 
 def _divided(labels: NDArray[Any]) -> NDArray[Any]:
@@ -238,13 +234,7 @@ def _divided(labels: NDArray[Any]) -> NDArray[Any]:
 FOLDER = "tweet_sentiment_quantification_snam"
 """Folder of the vectors, in that of the datasets."""
 
-VECTOR_TWEETS = (
-    "gasp", "hcr", "omd", "sanders", "semeval2013", "semeval2014", "semeval2015", "semeval2016",
-    "sst", "wa", "wb",
-)  # fmt: skip
-"""Collections that the paper has, by our names."""
-
-_CLASSES = ("negative", "neutral", "positive")
+TWEET_CLASSES = ("negative", "neutral", "positive")
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,14 +246,14 @@ class Vectors:
     def tf_idf(
         self,
         train: NDArray[np.integer[Any]],
-        *others: NDArray[np.integer[Any]],
+        *further: NDArray[np.integer[Any]],
         least: int = 3,
         count: str = "texts",
     ) -> tuple[sparse.csr_matrix, ...]:
         """Columns that enough training items have; their values stay as they are."""
         frequent = np.flatnonzero(self.values[train].getnnz(axis=0) >= least)
         return tuple(
-            sparse.csr_matrix(self.values[rows][:, frequent]) for rows in (train, *others)
+            sparse.csr_matrix(self.values[rows][:, frequent]) for rows in (train, *further)
         )
 
 
@@ -302,12 +292,12 @@ def load_tweet_vectors(name: str, data: Path) -> tuple[Tweets, Vectors]:
     tables, numbers = loaded[0::2], loaded[1::2]
     labels = np.concatenate(numbers)
     values = np.unique(labels)
-    if len(values) != len(_CLASSES):
+    if len(values) != len(TWEET_CLASSES):
         raise HeadcountError(
             f"The vectors of {name!r} have {len(values)} labels; they must have three numbers, "
             "for negative, neutral and positive."
         )
-    parts = np.repeat(list(files), [len(y) for y in numbers])
-    names = np.array(_CLASSES)[np.searchsorted(values, labels)]
+    splits = np.repeat(list(files), [len(y) for y in numbers])
+    names = np.array(TWEET_CLASSES)[np.searchsorted(values, labels)]
     texts = np.full(len(labels), None, dtype=object)
-    return Tweets(name, texts, names, parts), Vectors(sparse.vstack(tables, format="csr"))
+    return Tweets(name, texts, names, splits), Vectors(sparse.vstack(tables, format="csr"))

@@ -37,29 +37,29 @@ _ADJUSTED = ("ACC", "PACC", "DyS", "SLD")
 _Row = tuple[str, str, bool]
 
 
-def check_claims(parts: Mapping[str, pl.DataFrame]) -> Iterator[_Row]:
+def check_claims(views: Mapping[str, pl.DataFrame]) -> Iterator[_Row]:
     """Check the claims about the parts of the results, and about methods, that there are."""
-    if "prior" in parts:
-        yield from _first("SLD first under prior shift", "SLD", parts["prior"])
-        yield from _last("CC and PCC last under prior shift", parts["prior"])
-    if "pure" in parts:
+    if "prior" in views:
+        yield from _first("SLD first under prior shift", "SLD", views["prior"])
+        yield from _last("CC and PCC last under prior shift", views["prior"])
+    if "pure" in views:
         pure = "PCC first under pure covariate shift"
-        yield from _first(pure, "PCC", parts["pure"])
+        yield from _first(pure, "PCC", views["pure"])
         # The paper has one table per training prevalence.
         for (prevalence,), rows in (
-            parts["pure"].sort("p_train").group_by("p_train", maintain_order=True)
+            views["pure"].sort("p_train").group_by("p_train", maintain_order=True)
         ):
             yield from _first(f"{pure}, trained at {prevalence:g}", "PCC", rows)
-        yield _grows("all hurt by pure covariate shift", parts["pure"])
-    if "pure-unselected" in parts:
+        yield _grows("all hurt by pure covariate shift", views["pure"])
+    if "pure-unselected" in views:
         claim = "PCC first under pure covariate shift, settings not selected"
-        yield from _first(claim, "PCC", parts["pure-unselected"])
-    if "mixed" in parts:
-        yield from _last("CC and PCC last under mixed covariate shift", parts["mixed"])
-    if "local" in parts and "local-control" in parts:
-        yield from _local(parts["local"], parts["local-control"])
-    if "concept" in parts:
-        yield _grows("all hurt by concept shift", parts["concept"])
+        yield from _first(claim, "PCC", views["pure-unselected"])
+    if "mixed" in views:
+        yield from _last("CC and PCC last under mixed covariate shift", views["mixed"])
+    if "local" in views and "local-control" in views:
+        yield from _local(views["local"], views["local-control"])
+    if "concept" in views:
+        yield _grows("all hurt by concept shift", views["concept"])
 
 
 def _mean_errors(
@@ -73,9 +73,9 @@ def _mean_errors(
     limits = size.max() * least - 1e-9, size.max() * most + 1e-9
     return dict(
         rows.filter(size.is_between(*limits))
-        .group_by("method", "degree")
+        .group_by("method", "degree", maintain_order=True)
         .agg(pl.col("ae").mean())
-        .group_by("method")
+        .group_by("method", maintain_order=True)
         .agg(pl.col("ae").mean())
         .drop_nulls()
         .sort("ae", "method")
@@ -83,20 +83,20 @@ def _mean_errors(
     )
 
 
-def _first(claim: str, method: str, part: pl.DataFrame) -> Iterator[_Row]:
-    means = _mean_errors(part)
+def _first(claim: str, method: str, rows: pl.DataFrame) -> Iterator[_Row]:
+    means = _mean_errors(rows)
     if method in means and len(means) > 1:
         yield claim, _listed(means), next(iter(means)) == method
 
 
-def _last(claim: str, part: pl.DataFrame) -> Iterator[_Row]:
-    means, last = _mean_errors(part), {"CC", "PCC"}
+def _last(claim: str, rows: pl.DataFrame) -> Iterator[_Row]:
+    means, last = _mean_errors(rows), {"CC", "PCC"}
     if last < means.keys():
         yield claim, _listed(means), set(list(means)[-2:]) == last
 
 
-def _grows(claim: str, part: pl.DataFrame) -> _Row:
-    none, large = _mean_errors(part, most=0), _mean_errors(part, least=_LARGE)
+def _grows(claim: str, rows: pl.DataFrame) -> _Row:
+    none, large = _mean_errors(rows, most=0), _mean_errors(rows, least=_LARGE)
     grown = {name: large[name] - none[name] for name in none if name in large}
     evidence = "without and with large shift: " + ", ".join(
         f"{name} {none[name]:.3f} {large[name]:.3f}" for name in grown
@@ -238,20 +238,20 @@ def _blocks(spec: Spec, results: pl.DataFrame) -> list[Section]:
     methods = [method.name for method in spec.methods]
     rows = results.filter((pl.col("protocol") == "global") & pl.col("ae").is_not_null())
     return [
-        _block(methods, dataset, p_train, part)
+        _block(methods, dataset, p_train, subset)
         for dataset in spec.datasets
-        for (p_train,), part in rows.filter(pl.col("dataset") == dataset)
+        for (p_train,), subset in rows.filter(pl.col("dataset") == dataset)
         .sort("p_train")
         .group_by("p_train", maintain_order=True)
     ]
 
 
-def _block(methods: list[str], dataset: str, p_train: float, part: pl.DataFrame) -> Section:
-    table = part.select("degree").unique().sort("degree")
+def _block(methods: list[str], dataset: str, p_train: float, results: pl.DataFrame) -> Section:
+    table = results.select("degree").unique().sort("degree")
     marks: Marks = {}
     panels = []
-    for p_test in sorted(part["p_test"].unique()):
-        of_test = part.filter(pl.col("p_test") == p_test)
+    for p_test in sorted(results["p_test"].unique()):
+        of_test = results.filter(pl.col("p_test") == p_test)
         wide = paired_errors(of_test, _SAMPLE, methods, "ae")
         means, its_marks = marked_means(wide, "degree", methods)
         new = {method: f"{method}, {p_test:g}" for method in methods}
@@ -288,8 +288,8 @@ def _block(methods: list[str], dataset: str, p_train: float, part: pl.DataFrame)
 
 
 def _calibration(
-    spec: Spec, dataset: str, part: pl.DataFrame, results: pl.DataFrame
-) -> list[Section]:
+    spec: Spec, dataset: str, rows: pl.DataFrame, results: pl.DataFrame
+) -> Iterator[Section]:
     """Prior shift with and without calibration, if both were run."""
     exchanged = results.filter(
         (pl.col("dataset") == dataset)
@@ -297,7 +297,7 @@ def _calibration(
         & pl.col("ae").is_not_null()
     )
     if exchanged.is_empty():
-        return []
+        return
     calibrated = [
         method.name
         for method in spec.methods
@@ -305,25 +305,22 @@ def _calibration(
     ]
     has_own = pl.col("method").is_in(calibrated)
     kinds = {
-        "without calibration": pl.concat([part.filter(~has_own), exchanged.filter(has_own)]),
-        "with calibration": pl.concat([part.filter(has_own), exchanged.filter(~has_own)]),
+        "without calibration": pl.concat([rows.filter(~has_own), exchanged.filter(has_own)]),
+        "with calibration": pl.concat([rows.filter(has_own), exchanged.filter(~has_own)]),
     }
     table = _means_of_kinds(spec, kinds)
-    return [
-        Section(
-            f"Prior shift with and without calibration: {dataset}",
-            "Mean absolute error over degrees, each with the same weight. Calibration is "
-            "Platt's. Settings are those selected with the calibration that methods have "
-            f"elsewhere: {', '.join(calibrated) or 'no method'} with, the others without.",
-            table,
-            _pair_figure(spec, kinds),
-        )
-    ]
+    yield Section(
+        f"Prior shift with and without calibration: {dataset}",
+        "Mean absolute error over degrees, each with the same weight. Calibration is "
+        "Platt's. Settings are those selected with the calibration that methods have "
+        f"elsewhere: {', '.join(calibrated) or 'no method'} with, the others without.",
+        table,
+        _boxes([method.name for method in spec.methods], kinds),
+    )
 
 
-def _compared_pair(spec: Spec, results: pl.DataFrame) -> list[Section]:
+def _compared_pair(spec: Spec, results: pl.DataFrame) -> Iterator[Section]:
     """Local covariate shift and prior shift of the same size, in one figure per dataset."""
-    tables = []
     for dataset in spec.datasets:
         of_dataset = results.filter(pl.col("dataset") == dataset)
         kinds = {
@@ -331,15 +328,12 @@ def _compared_pair(spec: Spec, results: pl.DataFrame) -> list[Section]:
             "local covariate shift": VIEWS["local"].of(of_dataset),
         }
         if all(kind["ae"].count() for kind in kinds.values()):
-            tables.append(
-                Section(
-                    f"Local covariate shift beside prior shift: {dataset}",
-                    f"Absolute error by degree. {_SIGN}. The table has means over degrees.",
-                    _means_of_kinds(spec, kinds),
-                    _pair_figure(spec, kinds),
-                )
+            yield Section(
+                f"Local covariate shift beside prior shift: {dataset}",
+                f"Absolute error by degree. {_SIGN}. The table has means over degrees.",
+                _means_of_kinds(spec, kinds),
+                _boxes([method.name for method in spec.methods], kinds),
             )
-    return tables
 
 
 def _means_of_kinds(spec: Spec, kinds: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -347,20 +341,22 @@ def _means_of_kinds(spec: Spec, kinds: Mapping[str, pl.DataFrame]) -> pl.DataFra
     return by_method([method.name for method in spec.methods], columns)
 
 
-def _pair_figure(spec: Spec, kinds: Mapping[str, pl.DataFrame]) -> Callable[[], Figure]:
-    """Function that draws one panel per method, and the kinds in it by colour."""
+def _boxes(methods: Sequence[str], kinds: Mapping[str, pl.DataFrame]) -> Callable[[], Figure]:
+    """Function that draws errors by degree, a panel per method, and kinds in it by colour."""
 
     def draw() -> Figure:
         values = {
             kind: values_by(rows, "method", "degree", "ae") for kind, rows in kinds.items()
         }
         panels = [
-            Panel(method.name, {kind: of.get(method.name, {}) for kind, of in values.items()})
-            for method in spec.methods
+            Panel(method, {kind: of.get(method, {}) for kind, of in values.items()})
+            for method in methods
+            if any(method in of for of in values.values())
         ]
-        return box_panels(panels, 2, ("degree of shift", "absolute error"))
+        n_degrees = max(len(by_degree) for by_degree in panels[0].series.values())
+        across = 3 if len(kinds) == 1 and n_degrees < _MANY_DEGREES else 2
+        return box_panels(panels, across, ("degree of shift", "absolute error"))
 
-    kinds = {kind: rows.filter(pl.col("ae").is_not_null()) for kind, rows in kinds.items()}
     return draw
 
 
@@ -391,16 +387,13 @@ def _experiments(spec: Spec, results: pl.DataFrame) -> Section:
 
 def _claims(spec: Spec, results: pl.DataFrame) -> Section:
     """One row per claim and dataset: what was found, and whether the claim holds."""
-    rows = []
+    claims = []
     for dataset in spec.datasets:
-        subset = results.filter(pl.col("dataset") == dataset)
-        views = {name: view.of(subset) for name, view in VIEWS.items()}
-        views = {
-            name: view_rows for name, view_rows in views.items() if view_rows["ae"].count()
-        }
-        rows += [(claim, dataset, *outcome) for claim, *outcome in check_claims(views)]
+        views = {name: view.of(results.filter(dataset=dataset)) for name, view in VIEWS.items()}
+        views = {name: rows for name, rows in views.items() if rows["ae"].count()}
+        claims += [(claim, dataset, *outcome) for claim, *outcome in check_claims(views)]
     table = pl.DataFrame(
-        [(*row, "yes" if holds else "no") for *row, holds in rows],
+        [(*claim, "yes" if holds else "no") for *claim, holds in claims],
         dict.fromkeys(("claim", "dataset", "found", "holds"), pl.String),
         orient="row",
     )
@@ -412,32 +405,18 @@ def _claims(spec: Spec, results: pl.DataFrame) -> Section:
     )
 
 
-def _by_degree(spec: Spec, view: View, dataset: str, part: pl.DataFrame) -> Section:
+def _by_degree(spec: Spec, view: View, dataset: str, rows: pl.DataFrame) -> Section:
     methods = [method.name for method in spec.methods]
-    wide = paired_errors(part, _SAMPLE, methods, "ae")
+    wide = paired_errors(rows, _SAMPLE, methods, "ae")
     table, marks = marked_means(wide, "degree", methods)
     return Section(
         f"{view.title}: {dataset}",
         f"Mean absolute error by degree of shift. {view.text} Wilcoxon signed-rank tests: "
         f"{NOTE}",
         table,
-        _boxes(part, methods),
+        _boxes(methods, {"error": rows}),
         marks,
     )
-
-
-def _boxes(part: pl.DataFrame, methods: list[str]) -> Callable[[], Figure]:
-    """Function that draws the errors by degree, one panel per method."""
-
-    def draw() -> Figure:
-        values = values_by(part, "method", "degree", "ae")
-        return box_panels(
-            [Panel(name, {"error": values[name]}) for name in methods if name in values],
-            3 if len(next(iter(values.values()))) < _MANY_DEGREES else 2,
-            ("degree of shift", "absolute error"),
-        )
-
-    return draw
 
 
 def _compared(
@@ -453,14 +432,14 @@ def _compared(
     table = paper.select(keys)
     means: list[str] = []
     distances: list[tuple[Any, ...]] = []
-    for (dataset,), part in rows.drop_nulls("ae").group_by("dataset", maintain_order=True):
-        ours = _rounded(part.group_by(*keys, "method").agg(pl.col("ae").mean()), keys)
+    for (dataset,), of_dataset in rows.drop_nulls("ae").group_by(
+        "dataset", maintain_order=True
+    ):
+        ours = _rounded(of_dataset.group_by(*keys, "method").agg(pl.col("ae").mean()), keys)
         pairs = ours.join(theirs, on=[*keys, "method"])
         correlations = [
-            (*key, rank_correlation(*(dict(zip(cell["method"], cell[name], strict=True))
-                                      for name in ("ae", "paper"))))
-            for key, cell in pairs.group_by(keys)
-        ]  # fmt: skip
+            (*key, rank_correlation(cell, "ae", "paper")) for key, cell in pairs.group_by(keys)
+        ]
         schema = dict.fromkeys((*keys, str(dataset)), pl.Float64)
         column = pl.DataFrame(correlations, schema, orient="row")
         table = table.join(column, on=keys, how="left", maintain_order="left")

@@ -36,7 +36,7 @@ from headcount_studies.classifier_grid import (
     quietly,
 )
 from headcount_studies.data.texts import REVIEWS, Words, count_words, load_reviews, reviews_file
-from headcount_studies.engine.spec import Spec, check_keys, check_known, check_settings
+from headcount_studies.engine.spec import Spec, check_keys, check_known
 from headcount_studies.engine.store import sample_rows
 from headcount_studies.engine.task import Task, task_seed
 
@@ -149,14 +149,10 @@ def check(spec: Spec) -> None:
         raise HeadcountError("metrics has no 'ae', which the tables are made of: add it.")
     for method in spec.methods:
         made(method)
-    check_settings("[protocol]", spec.protocol, _COMMON, PROTOCOLS)
-    check_settings("[selection]", spec.selection, _SELECTION)
+    check_keys("[protocol]", spec.protocol, PROTOCOLS, needed=_COMMON)
+    check_keys("[selection]", spec.selection, (), needed=_SELECTION)
     check_count("n_prevalences", spec.selection["n_prevalences"], 2)
     check_count("repeats", spec.selection["repeats"])
-    _check_protocols(spec)
-
-
-def _check_protocols(spec: Spec) -> None:
     settings_of(spec)
     for protocol in PROTOCOLS:
         if protocol in spec.protocol:
@@ -170,10 +166,10 @@ def _check_protocols(spec: Spec) -> None:
         )
 
 
-def _check_protocol(spec: Spec, protocol: str, own: dict[str, Any]) -> None:
+def _check_protocol(spec: Spec, protocol: str, settings: dict[str, Any]) -> None:
     where = f"[protocol.{protocol}]"
-    check_settings(where, own, ("repeats", "sizes"), (*_OPTIONAL, *_OWN[protocol]))
-    for dataset, pair in own["sizes"].items():
+    check_keys(where, settings, (*_OPTIONAL, *_OWN[protocol]), needed=("repeats", "sizes"))
+    for dataset, pair in settings["sizes"].items():
         source = REVIEWS[check_known("dataset of reviews", dataset, REVIEWS)]
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise HeadcountError(
@@ -185,7 +181,7 @@ def _check_protocol(spec: Spec, protocol: str, own: dict[str, Any]) -> None:
                 f"{where} has sizes for {dataset!r}, but its reviews have no two groups: leave "
                 "it out there."
             )
-        if protocol in _CUT and dataset not in own.get("cut_points", {}):
+        if protocol in _CUT and dataset not in settings.get("cut_points", {}):
             raise HeadcountError(f"{where} has no cut_points for {dataset!r}: add them.")
         if dataset in spec.datasets:
             _ = make_protocol(spec, dataset, protocol).n_samples  # checks the rest
@@ -225,9 +221,9 @@ def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
 def describe(spec: Spec, dataset: str, data: Path) -> list[dict[str, Any]]:
     """Reviews of a dataset, and of each of its groups, and the shares of their stars."""
     reviews = load_reviews(dataset, data)
-    parts = {"all": np.ones(len(reviews), np.bool_)}
+    subsets = {"all": np.ones(len(reviews), np.bool_)}
     if reviews.groups is not None and reviews.pair is not None:
-        parts |= {group: reviews.groups == group for group in reviews.pair}
+        subsets |= {group: reviews.groups == group for group in reviews.pair}
     return [
         {"dataset": dataset, "reviews": name, "number": int(rows.sum())}
         | {
@@ -236,7 +232,7 @@ def describe(spec: Spec, dataset: str, data: Path) -> list[dict[str, Any]]:
             )
             for star in range(1, 6)
         }
-        for name, rows in parts.items()
+        for name, rows in subsets.items()
     ]
 
 

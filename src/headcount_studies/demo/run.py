@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from headcount._support.files import write_bytes
 from headcount._support.text import text_table
-from headcount.errors import HeadcountError
 from headcount.estimates.history import POSTERIORS, PRIOR_SHIFT
 from headcount.tables.analysis import Analysis, Slice
 from headcount.tables.backtests import TableBacktest, backtest
 from headcount.tables.from_tables import analyse, plan_labels
 from headcount.tables.readers import write_table
+from headcount_studies.data.folder import make_folder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -203,12 +203,7 @@ def _genus_rows(analysis: Analysis) -> list[list[str]]:
 
 def run_demo(folder: Path, *, seed: int = 0) -> Demo:
     """Write the tables, estimate from them, and write pages and pictures."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HeadcountError(
-            f"The folder {str(folder)!r} cannot be made ({error.strerror}): choose another."
-        ) from None
+    make_folder(folder)
     learn = partial(_analysis, target="genus", classifier="auto", random_state=seed)
     labelled, fenced = _written(folder, "plots", plot_tables(seed))
     plots = learn(

@@ -11,7 +11,7 @@ import warnings
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -65,15 +65,10 @@ _SECONDS = "seconds"
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """Outcome of a task."""
+    """Journal entry of a task, and its results; None if it failed."""
 
-    key: str
-    seconds: float
+    entry: Entry
     content: bytes | None = None
-    failures: int = 0
-    reason: str | None = None
-    methods: dict[str, float] = field(default_factory=dict)
-    processor: float = 0.0
 
 
 def execute_task(spec: Spec, task: Task, data: Path) -> TaskOutcome:
@@ -87,15 +82,21 @@ def execute_task(spec: Spec, task: Task, data: Path) -> TaskOutcome:
             frame = _checked(experiment.run(task_spec, task, data), spec, task)
             seconds, frame = _taken_out(frame)
     except Exception as error:
-        return TaskOutcome(task.name, perf_counter() - start, reason=reason(error))
-    return TaskOutcome(
+        return _failed(task, perf_counter() - start, reason(error))
+    content = parquet_bytes(frame)
+    entry = Entry(
         task.name,
-        perf_counter() - start,
-        content=parquet_bytes(frame),
+        round(perf_counter() - start, 4),
+        runs=task.runs,
         failures=frame.height - frame["failure"].null_count(),
         methods=seconds,
-        processor=process_time() - processor_start,
+        processor=round(process_time() - processor_start, 4),
     )
+    return TaskOutcome(entry, content)
+
+
+def _failed(task: Task, seconds: float, why: str) -> TaskOutcome:
+    return TaskOutcome(Entry(task.name, round(seconds, 4), reason=why))
 
 
 def _checked(frame: pl.DataFrame, spec: Spec, task: Task) -> pl.DataFrame:
@@ -179,9 +180,9 @@ def track_tasks(
         line = bar.add_task(f"0 of {len(tasks)} tasks", total=sum(costs.values()))
         for count, outcome in enumerate(outcomes, start=1):
             yield outcome
-            failed += outcome.reason is not None
+            failed += outcome.entry.reason is not None
             words = f"{count} of {len(tasks)} tasks" + f", {failed} failed" * bool(failed)
-            bar.update(line, advance=costs[outcome.key], description=words)
+            bar.update(line, advance=costs[outcome.entry.task], description=words)
 
 
 _READY = "ready"
@@ -207,7 +208,8 @@ def run_in_processes(
         for _ in range(min(workers, len(waiting))):
             crew.append(_Worker.start(spec, data))
         while any(worker.task for worker in crew) or waiting:
-            for worker in _ready(crew):
+            ready = wait([worker.line for worker in crew])
+            for worker in [worker for worker in crew if worker.line in ready]:
                 outcome = worker.receive()
                 if not worker.alive:
                     crew.remove(worker)
@@ -220,12 +222,6 @@ def run_in_processes(
     finally:
         for worker in crew:
             worker.stop()
-
-
-def _ready(crew: Sequence[_Worker]) -> list[_Worker]:
-    """Wait for workers that have sent a message or have died."""
-    ready = wait([worker.line for worker in crew])
-    return [worker for worker in crew if worker.line in ready]
 
 
 @dataclass
@@ -279,7 +275,7 @@ class _Worker:
         if task is None:
             return None
         why = f"the process that ran it ended {_manner(self.process.exitcode)}"
-        return TaskOutcome(task.name, perf_counter() - self.since, reason=why)
+        return _failed(task, perf_counter() - self.since, why)
 
     def stop(self) -> None:
         self.process.kill()
@@ -332,25 +328,22 @@ def _end_with_parent() -> None:
 @contextmanager
 def connected(scheduler: str, data: Path, spec: Spec) -> Iterator[Client]:
     """Connect to a cluster whose workers can execute the tasks of a study."""
-    with dask_client(scheduler) as client:
-        _check_workers(client, data, spec)
-        yield client
-
-
-def _check_workers(client: Client, data: Path, spec: Spec) -> None:
     ours = code_versions(spec)
-    for worker, (sees_data, theirs) in client.run(_inspect_worker, str(data), spec).items():
-        if not sees_data:
-            raise HeadcountError(
-                f"The worker {worker} sees no folder {str(data)!r}: put the datasets where all "
-                "workers see them under the same path."
-            )
-        for name, number in ours.items():
-            if theirs[name] != number:
+    with dask_client(scheduler) as client:
+        seen = client.run(_inspect_worker, str(data), spec)
+        for worker, (sees_data, versions_there) in seen.items():
+            if not sees_data:
                 raise HeadcountError(
-                    f"The worker {worker} has {name} {theirs[name]} and this process has "
-                    f"{number}, so results may differ: install the same."
+                    f"The worker {worker} sees no folder {str(data)!r}: put the datasets where "
+                    "all workers see them under the same path."
                 )
+            for name, number in ours.items():
+                if versions_there[name] != number:
+                    raise HeadcountError(
+                        f"The worker {worker} has {name} {versions_there[name]} and this "
+                        f"process has {number}, so results may differ: install the same."
+                    )
+        yield client
 
 
 def _inspect_worker(data: str, spec: Spec) -> tuple[bool, dict[str, str]]:
@@ -374,8 +367,9 @@ def run_on_cluster(
             )
             futures[future] = task
         for future in as_completed(list(futures), loop=client.loop):
-            task = futures.pop(future)
-            yield _outcome(future, task)
+            task, error = futures.pop(future), future.exception()
+            # Dask itself has already tried what failed on other workers.
+            yield future.result() if error is None else _failed(task, 0.0, reason(error))
             future.release()
     except (CancelledError, OSError):
         raise SchedulerLostError("The connection to the scheduler was lost.") from None
@@ -387,14 +381,6 @@ def run_on_cluster(
 def _execute(spec: Spec, task: Task, data: Path) -> TaskOutcome:
     use_one_thread()
     return execute_task(spec, task, data)
-
-
-def _outcome(future: Any, task: Task) -> TaskOutcome:
-    error = future.exception()
-    if error is None:
-        return future.result()
-    # Dask itself has already tried it on other workers.
-    return TaskOutcome(task.name, 0.0, reason=reason(error))
 
 
 @dataclass(frozen=True)
@@ -548,23 +534,22 @@ def _collect(
     try:
         with closing(outcomes), closing(track_tasks(outcomes, left, show=progress)) as coming:
             for outcome in coming:
-                task = by_name[outcome.key]
-                store.keep(task, outcome.content, _entry(outcome, task, perf_counter() - start))
-                if outcome.reason is not None:
+                entry = replace(outcome.entry, elapsed=round(perf_counter() - start, 4))
+                task = by_name[entry.task]
+                store.keep(task, outcome.content, entry)
+                done, runs = done + (entry.reason is None), runs + entry.runs
+                failed_runs += entry.failures
+                if entry.reason is not None:
                     failures.append(
-                        Failure(task.dataset, None, task.name, task.runs, outcome.reason)
+                        Failure(task.dataset, None, task.name, task.runs, entry.reason)
                     )
-                    continue
-                done, runs = done + 1, runs + task.runs
-                failed_runs += outcome.failures
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_kept(store, tasks)) from None
     except SchedulerLostError as lost:
         sentence = f"{str(lost).removesuffix('.')}, but {_kept(store, tasks)}"
         raise SchedulerLostError(sentence) from None
-    return StudyRun(
-        store, len(tasks), done, tuple(failures), failed_runs, runs, perf_counter() - start
-    )
+    seconds = perf_counter() - start
+    return StudyRun(store, len(tasks), done, tuple(failures), failed_runs, runs, seconds)
 
 
 def _kept(store: Store, tasks: Sequence[Task]) -> str:
@@ -572,19 +557,6 @@ def _kept(store: Store, tasks: Sequence[Task]) -> str:
     return (
         f"{n_done} of {len(tasks)} tasks are done and kept in {str(store.folder)!r}: run it "
         "again with --resume (resume=True) to go on."
-    )
-
-
-def _entry(outcome: TaskOutcome, task: Task, elapsed: float) -> Entry:
-    return Entry(
-        task=task.name,
-        seconds=round(outcome.seconds, 4),
-        elapsed=round(elapsed, 4),
-        runs=task.runs if outcome.reason is None else 0,
-        failures=outcome.failures,
-        reason=outcome.reason,
-        methods=outcome.methods,
-        processor=round(outcome.processor, 4),
     )
 
 

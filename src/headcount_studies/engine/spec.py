@@ -61,17 +61,6 @@ def duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
-def check_settings(
-    where: str, table: dict[str, Any], needed: Iterable[str], optional: Iterable[str] = ()
-) -> None:
-    """Refuse unknown keys of a table, and a table that lacks one it needs."""
-    needed = tuple(needed)
-    check_keys(where, table, (*needed, *optional))
-    for key in needed:
-        if key not in table:
-            raise HeadcountError(f"{where} has no {key!r}: add it.")
-
-
 # Packages whose objects a spec may name; those of installed plug-ins are added.
 _TRUSTED = ("headcount", "headcount_studies", "sklearn")
 _PLUG_INS = ("headcount.methods", "headcount.studies", "headcount.commands")
@@ -111,15 +100,20 @@ def check_known(what: str, name: Any, allowed: Iterable[str]) -> str:
     raise HeadcountError(f"There is no {what} {name!r}: {_hint(name, names)}.")
 
 
-def check_keys(where: str, given: Iterable[str], allowed: Iterable[str]) -> None:
-    """Refuse unknown keys.
+def check_keys(
+    where: str, table: Iterable[str], allowed: Iterable[str], needed: Iterable[str] = ()
+) -> None:
+    """Refuse unknown keys, and a table that lacks one it needs.
 
-    >>> check_keys("[protocol]", {"splits": 4}, ["splits", "draws"])
+    >>> check_keys("[protocol]", {"splits": 4}, ["draws"], needed=["splits"])
     """
-    names = list(allowed)
-    for key in given:
+    names = [*needed, *allowed]
+    for key in table:
         if key not in names:
             raise HeadcountError(f"{where} has an unknown key {key!r}: {_hint(key, names)}.")
+    for key in needed:
+        if key not in table:
+            raise HeadcountError(f"{where} has no {key!r}: add it.")
 
 
 def _hint(name: Any, names: list[str]) -> str:

@@ -24,7 +24,7 @@ from headcount.evaluation.evaluation import Evaluation
 from headcount.evaluation.measures import check_measure, errors_of_methods
 from headcount.metrics import OF_INTERVALS
 from headcount.samples.samples import Samples
-from headcount_studies.data.folder import sha256_of
+from headcount_studies.data.folder import make_folder, sha256_of
 from headcount_studies.engine.spec import Spec, module_of, parse_spec
 from headcount_studies.engine.task import Experiment, Task, relative_name
 
@@ -35,9 +35,9 @@ class Entry:
 
     task: str
     seconds: float
-    elapsed: float
-    runs: int
-    failures: int
+    elapsed: float = 0.0
+    runs: int = 0
+    failures: int = 0
     reason: str | None = None
     methods: dict[str, float] = field(default_factory=dict)
     processor: float = 0.0
@@ -144,7 +144,6 @@ def share_columns(
 ) -> dict[str, pl.Series]:
     """Columns of the results that metrics can be computed from.
 
-    >>> import numpy as np
     >>> share_columns(np.array([[0.2, 0.8]]), None)["estimated"].to_list()
     [None]
     """
@@ -309,11 +308,11 @@ def parts_of(spec: Spec, earlier: Sequence[Task]) -> list[PlannedBatch]:
 
 
 def make_plan(
-    experiment: Experiment, spec: Spec, parts: Sequence[PlannedBatch], data: Path
+    experiment: Experiment, spec: Spec, planned_batches: Sequence[PlannedBatch], data: Path
 ) -> list[Task]:
     """Tasks of all parts."""
     together: dict[tuple[int, tuple[str, ...]], list[str]] = {}
-    for batch_part in parts:
+    for batch_part in planned_batches:
         together.setdefault((batch_part.batch, batch_part.methods), []).append(
             batch_part.dataset
         )
@@ -322,7 +321,7 @@ def make_plan(
         restricted = spec.restricted(datasets=datasets).with_methods(methods)
         planned = experiment.plan(restricted, data)
         tasks += [replace(task, batch=batch, methods=methods) for task in planned]
-    _check(tasks, spec, {batch_part.dataset for batch_part in parts})
+    _check(tasks, spec, {batch_part.dataset for batch_part in planned_batches})
     return tasks
 
 
@@ -611,13 +610,7 @@ class Store:
 
     def writing(self) -> AbstractContextManager[None]:
         """Lock the store for one writer; create the folder if it is missing."""
-        try:
-            (self.folder / _RESULTS).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise HeadcountError(
-                f"The store {str(self.folder)!r} cannot be made ({error.strerror}): choose "
-                "another folder."
-            ) from None
+        make_folder(self.folder / _RESULTS)
         return locked(self.folder / _LOCK)
 
     def check(self, spec: Spec, *, resume: bool) -> None:
@@ -685,10 +678,10 @@ class Store:
                 "empty folder, or one that is not there yet."
             )
 
-    def begin(self, spec: Spec, tasks: Sequence[Task], parts: Sequence[PlannedBatch]) -> None:
+    def begin(self, spec: Spec, tasks: Sequence[Task], batches: Sequence[PlannedBatch]) -> None:
         """Add the tasks of a run to those of other datasets and methods in the store."""
         stored = self.tasks if self.exists else []
-        planned = {(batch_part.dataset, batch_part.batch) for batch_part in parts}
+        planned = {(batch_part.dataset, batch_part.batch) for batch_part in batches}
         again: list[Task] = []
         elsewhere: list[Task] = []
         for task in stored:
@@ -705,9 +698,9 @@ class Store:
         self._write(_PLAN, lines)
         self._write(_SPEC, spec.to_toml() + "\n")
 
-    def _check_same(self, kept: Sequence[Task], tasks: Sequence[Task]) -> None:
-        before = {task.name: task for task in kept}
-        batches = {(task.dataset, task.batch) for task in kept}
+    def _check_same(self, stored: Sequence[Task], tasks: Sequence[Task]) -> None:
+        before = {task.name: task for task in stored}
+        batches = {(task.dataset, task.batch) for task in stored}
         now = {task.name: task for task in tasks if (task.dataset, task.batch) in batches}
         for name in before | now:
             if before.get(name) != now.get(name):

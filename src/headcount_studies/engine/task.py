@@ -96,7 +96,12 @@ class Task:
     batch: int = 0
 
     def __post_init__(self) -> None:
-        _check_key(self.key)
+        key: Any = self.key
+        if not isinstance(key, str) or not _KEY.fullmatch(key):
+            raise HeadcountError(
+                f"key of a task is {key!r}; it must be made of letters, digits, '.', '_' "
+                "and '-', 200 at most, and not begin with a dot."
+            )
         check_positive(f"cost of task {self.key!r}", self.cost)
         check_count(f"runs of task {self.key!r}", self.runs, least=0)
         object.__setattr__(self, "methods", tuple(self.methods))
@@ -115,14 +120,6 @@ class Task:
         """Read a task from a line of JSON that `to_json` returned."""
         content: Mapping[str, Any] = json.loads(line)
         return cls(**content)
-
-
-def _check_key(key: Any) -> None:
-    if not isinstance(key, str) or not _KEY.fullmatch(key):
-        raise HeadcountError(
-            f"key of a task is {key!r}; it must be made of letters, digits, '.', '_' and '-', "
-            "200 at most, and not begin with a dot."
-        )
 
 
 class Experiment(Protocol):
@@ -199,6 +196,16 @@ class Shared:
         return value
 
 
+def _delegated(module: str, name: str, doc: str) -> Any:
+    """Method that calls a function of a module of the study."""
+
+    def call(self: FolderStudy, *arguments: Any) -> Any:
+        return getattr(self._module(module), name)(*arguments)
+
+    call.__doc__ = doc
+    return call
+
+
 class FolderStudy:
     """Experiment of one package: the modules ``study`` and ``report``, imported when needed.
 
@@ -230,32 +237,15 @@ class FolderStudy:
             )
         self._module("study").check(spec)
 
-    def plan(self, spec: Spec, data: Path) -> list[Task]:
-        """Divide the study into tasks."""
-        tasks: list[Task] = self._module("study").plan(spec, data)
-        return tasks
-
-    def files(self, spec: Spec, dataset: str, data: Path) -> list[Path]:
-        """Files that a dataset is read from, whether they are there or not."""
-        paths: list[Path] = self._module("study").files(spec, dataset, data)
-        return paths
+    plan = _delegated("study", "plan", "Divide the study into tasks.")
+    files = _delegated("study", "files", "Files that a dataset is read from, there or not.")
+    run = _delegated("study", "run", "Execute one task.")
+    sections = _delegated("report", "sections", "Sections of the report.")
 
     def describe(self, spec: Spec, dataset: str, data: Path) -> list[dict[str, Any]]:
         """Facts about a dataset, in rows; none if this kind of study has none."""
         describe = getattr(self._module("study"), "describe", None)
         return [] if describe is None else list(describe(spec, dataset, data))
-
-    def run(self, spec: Spec, task: Task, data: Path) -> pl.DataFrame:
-        """Execute one task."""
-        rows: pl.DataFrame = self._module("study").run(spec, task, data)
-        return rows
-
-    def sections(
-        self, spec: Spec, results: pl.DataFrame, published: Path | None
-    ) -> list[Section]:
-        """Sections of the report."""
-        sections: list[Section] = self._module("report").sections(spec, results, published)
-        return sections
 
     def _module(self, name: str) -> Any:
         return importlib.import_module(f"{self._package}.{name}")

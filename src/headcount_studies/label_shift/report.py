@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 from matplotlib.figure import Figure
 
 from headcount.plots._style import method_styles
-from headcount_studies.comparison.figures import best_marks
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
 from headcount_studies.label_shift.study import data_of
-from headcount_studies.tables import published_file, rank_correlation
+from headcount_studies.tables import best_marks, published_file, rank_correlation
 
 _FILE = "label_shift_networks.csv"
 _CONDITION = ("shift", "alpha", "n")
@@ -28,7 +28,10 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
         rows = results.filter(pl.col("data") == data)
         if rows["mse_weights"].count():
             medians = _medians(rows)
-            tables += [_errors(spec, medians, data), _gains(spec, medians, data)]
+            tables += [
+                _by_condition(spec, medians, data, "mse_weights", "Errors of the weights"),
+                _by_condition(spec, medians, data, "gain_accuracy", "Gains of accuracy"),
+            ]
             if theirs is not None:
                 tables += _compared(spec, medians, theirs.filter(data=data), data)
     return [*tables, _runs(spec, results)]
@@ -41,43 +44,33 @@ def _medians(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _wide(spec: Spec, medians: pl.DataFrame, value: str) -> pl.DataFrame:
-    named = medians.with_columns(_condition().alias("condition"))
-    wide = named.pivot("condition", index="method", values=value, maintain_order=True)
-    return _ordered(spec, wide)
-
-
 def _ordered(spec: Spec, table: pl.DataFrame) -> pl.DataFrame:
     """Rows of methods in the order of the spec."""
     order = pl.DataFrame({"method": [method.name for method in spec.methods]})
     return order.join(table, on="method", how="inner", maintain_order="left")
 
 
-def _condition() -> pl.Expr:
-    return pl.format("{} {}, n = {}", "shift", "alpha", "n")
+_NOTES = {
+    "mse_weights": "Median over networks and trials of the mean squared error of the weights, "
+    "the shares of a sample divided by those of the source; the lowest of each column in bold.",
+    "gain_accuracy": "Median gain of the accuracy of predictions by adapting them with the "
+    "weights; the highest of each column in bold.",
+}
 
 
-def _errors(spec: Spec, medians: pl.DataFrame, data: str) -> Section:
-    table = _wide(spec, medians, "mse_weights")
-    return Section(
-        f"Errors of the weights: {data}",
-        "Median over networks and trials of the mean squared error of the weights, the shares "
-        "of a sample divided by those of the source; the lowest of each column in bold.",
-        table,
-        marks=best_marks(table, table.columns[1:], axis=0),
+def _by_condition(
+    spec: Spec, medians: pl.DataFrame, data: str, value: str, title: str
+) -> Section:
+    """Medians by method, a column per condition."""
+    condition = pl.format("{} {}, n = {}", *_CONDITION).alias("condition")
+    wide = medians.with_columns(condition).pivot(
+        "condition", index="method", values=value, maintain_order=True
     )
-
-
-def _gains(spec: Spec, medians: pl.DataFrame, data: str) -> Section:
-    table = _wide(spec, medians, "gain_accuracy")
-    negative = table.select("method", *(-table[name] for name in table.columns[1:]))
-    return Section(
-        f"Gains of accuracy: {data}",
-        "Median gain of the accuracy of predictions by adapting them with the weights; the "
-        "highest of each column in bold.",
-        table,
-        marks=best_marks(negative, table.columns[1:], axis=0),
-    )
+    table = _ordered(spec, wide)
+    sign = 1 if value == "mse_weights" else -1
+    ranked = table.select("method", *(sign * table[name] for name in table.columns[1:]))
+    marks = best_marks(ranked, table.columns[1:], axis=0)
+    return Section(f"{title}: {data}", _NOTES[value], table, marks=marks)
 
 
 def _published(published: Path | None) -> pl.DataFrame | None:
@@ -85,26 +78,21 @@ def _published(published: Path | None) -> pl.DataFrame | None:
     if not (path := published_file(published, _FILE)):
         return None
     table = pl.read_csv(path)
-    parts = table["estimator"].str.split("-")
+    suffixes = ["" if name == "None" else f" {name}" for name in table["calibration"]]
+    estimators = table["estimator"].str.split("-")
     names = [
-        " ".join(
-            [
-                _ESTIMATORS.get(words[0], words[0]),
-                *words[1:],
-                *([] if calibration == "None" else [calibration]),
-            ]
-        )
-        for words, calibration in zip(parts, table["calibration"], strict=True)
+        " ".join([_ESTIMATORS.get(first, first), *words]) + suffix
+        for (first, *words), suffix in zip(estimators, suffixes, strict=True)
     ]
     return table.with_columns(pl.Series("method", names))
 
 
 def _compared(
     spec: Spec, medians: pl.DataFrame, theirs: pl.DataFrame, data: str
-) -> list[Section]:
+) -> Iterator[Section]:
     """Ratios to the published errors, of other sizes to those of the nearest published one."""
     if theirs.is_empty():
-        return []
+        return
     sizes = sorted(theirs["n"].unique())
     nearest = {n: min(sizes, key=lambda size: abs(size - n)) for n in medians["n"].unique()}
     pairs = medians.with_columns(
@@ -119,7 +107,7 @@ def _compared(
         maintain_order="left",
     )  # fmt: skip
     if pairs.is_empty():
-        return []
+        return
     ratio = pl.col("mse_weights") / pl.col("median_mse_weights")
     gained = pl.col("gain_accuracy") - pl.col("median_gain_accuracy")
     by_method = pairs.group_by("method").agg(
@@ -130,32 +118,26 @@ def _compared(
     table = _ordered(spec, by_method)
     inexact = {n: size for n, size in nearest.items() if n != size}
     notes = [f"n = {n:,} is compared with the published n = {m:,}." for n, m in inexact.items()]
-    return [
-        Section(
-            f"Compared with the paper: {data}",
-            " ".join(
-                [
-                    "Medians over the conditions. Networks are others than the paper's, so "
-                    "levels differ; the order of the methods can be compared.",
-                    _correlations(pairs),
-                    *notes,
-                ]
-            ),
-            table,
-            lambda: _figure(pairs),
-        )
-    ]
+    yield Section(
+        f"Compared with the paper: {data}",
+        " ".join(
+            [
+                "Medians over the conditions. Networks are others than the paper's, so "
+                "levels differ; the order of the methods can be compared.",
+                _correlations(pairs),
+                *notes,
+            ]
+        ),
+        table,
+        lambda: _figure(pairs),
+    )
 
 
 def _correlations(pairs: pl.DataFrame) -> str:
     """Rank correlation of the methods' errors, by condition."""
     correlations = []
-    for (shift, alpha, n), part in pairs.group_by(*_CONDITION, maintain_order=True):
-        ours, theirs = (
-            dict(part.select("method", name).iter_rows())
-            for name in ("mse_weights", "median_mse_weights")
-        )
-        correlation = rank_correlation(ours, theirs)
+    for (shift, alpha, n), rows in pairs.group_by(*_CONDITION, maintain_order=True):
+        correlation = rank_correlation(rows, "mse_weights", "median_mse_weights")
         if correlation is not None:
             correlations.append(f"{shift} {alpha:g}, n = {n:,}: {correlation:.2f}")
     return (
@@ -172,9 +154,9 @@ def _figure(pairs: pl.DataFrame) -> Figure:
     estimators = pairs["method"].str.split(" ").list.first()
     styles = method_styles(list(dict.fromkeys(estimators)))
     for name, style in styles.items():
-        part = pairs.filter(estimators == name)
+        rows = pairs.filter(estimators == name)
         ax.scatter(
-            part["median_mse_weights"], part["mse_weights"], s=14, alpha=0.7,
+            rows["median_mse_weights"], rows["mse_weights"], s=14, alpha=0.7,
             color=style.colour, label=name, linewidth=0,
         )  # fmt: skip
     values = pairs.select(pl.col("median_mse_weights", "mse_weights")).to_numpy()

@@ -55,15 +55,15 @@ class _StartedMixture(Mixture):
         least = 1e-3 / starts.shape[1]
         starts = np.maximum(starts, least)
         starts /= starts.sum(axis=1, keepdims=True)
-        parts = [
+        solutions = [
             self.solver.solve(ratios, samples[i : i + 1], start)
             for i, start in enumerate(starts)
         ]
         return replace(
-            parts[0],
+            solutions[0],
             **{
-                name: np.concatenate([getattr(part, name) for part in parts])
-                for name, value in vars(parts[0]).items()
+                name: np.concatenate([getattr(solution, name) for solution in solutions])
+                for name, value in vars(solutions[0]).items()
                 if isinstance(value, np.ndarray)
             },
         )

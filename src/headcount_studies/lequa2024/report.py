@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -112,38 +112,39 @@ def _error_figure(task: LequaTask, scores: Score) -> Callable[[], Figure]:
     return draw
 
 
-def _scores(spec: Spec, part: pl.DataFrame, task: LequaTask) -> dict[str, Score]:
+def _scores(spec: Spec, rows: pl.DataFrame, task: LequaTask) -> dict[str, Score]:
     """Official figures of each method."""
     scores = {}
     for method in spec.methods:
-        rows = part.filter(pl.col("method") == method.name).sort("sample")
-        if rows.height:
+        of_method = rows.filter(pl.col("method") == method.name).sort("sample")
+        if of_method.height:
             true, estimated = (
-                np.array(rows[name].to_list(), np.float64) for name in ("true", "estimated")
+                np.array(of_method[name].to_list(), np.float64)
+                for name in ("true", "estimated")
             )
             scores[method.name] = score(task, true, estimated)
     return dict(sorted(scores.items(), key=lambda entry: entry[1].figures[0].mean))
 
 
-def _errors(part: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> Section:
+def _errors(rows: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> Section:
     """Means and deviations, with marks of methods that do not differ from the best."""
     methods = list(scores)
     first, second = next(iter(scores.values())).figures
-    wide = paired_errors(part, ("dataset", "sample"), methods, task.metric)
+    wide = paired_errors(rows, ("dataset", "sample"), methods, task.metric)
     marked = {first.measure: marks_of(wide.select(methods), "wilcoxon")}
     if task.metric == "nmd":
         # Macro-NMD is a mean over bins, so it is tested on them, as in the paper.
         tested = pl.DataFrame({name: result.bins for name, result in scores.items()})
     else:
-        by_second = paired_errors(part, ("dataset", "sample"), methods, second.measure.lower())
+        by_second = paired_errors(rows, ("dataset", "sample"), methods, second.measure.lower())
         tested = by_second.select(methods)
     marked[second.measure] = marks_of(tested, "wilcoxon")
-    rows = [
+    lines = [
         (name, *(value for at in result.figures for value in (at.mean, at.deviation)))
         for name, result in scores.items()
     ]
     names = [name for at in (first, second) for name in (at.measure, f"sd of {at.measure}")]
-    table = pl.DataFrame(rows, ["method", *names], orient="row")
+    table = pl.DataFrame(lines, ["method", *names], orient="row")
     return Section(
         f"{task.name}: errors on the test samples",
         f"{wide.height:,} samples, ranked by mean {first.measure}. Wilcoxon tests for either "
@@ -159,24 +160,24 @@ def _errors(part: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> Se
     )
 
 
-def _figures(rows: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> list[Section]:
+def _figures(
+    rows: pl.DataFrame, task: LequaTask, scores: dict[str, Score]
+) -> Iterator[Section]:
     """Figures of the paper for a task, of the facts that the results have."""
     order = pl.Enum(list(scores))
     rows = rows.filter(pl.col("method").is_in(list(scores))).with_columns(
         pl.col("method").cast(order)
     )
     rows = rows.sort("method", "sample").with_columns(pl.col("method").cast(pl.String))
-    sections = []
     if "shift" in rows.columns:
         if task.n_classes == 2:
-            sections.append(_diagonal(rows, task))
+            yield _diagonal(rows, task)
         if task.metric == "rae":
-            sections.append(_by_shift(rows, task))
+            yield _by_shift(rows, task)
     if task.metric == "nmd":
-        sections.append(_by_jaggedness(rows, task, list(scores)))
+        yield _by_jaggedness(rows, task, list(scores))
     if "domain" in rows.columns and rows["domain"].count():
-        sections += _by_domain(rows, task, scores)
-    return sections
+        yield from _by_domain(rows, task, scores)
 
 
 def _diagonal(rows: pl.DataFrame, task: LequaTask) -> Section:
@@ -244,7 +245,9 @@ def _by_jaggedness(rows: pl.DataFrame, task: LequaTask, methods: list[str]) -> S
     )
 
 
-def _by_domain(rows: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) -> list[Section]:
+def _by_domain(
+    rows: pl.DataFrame, task: LequaTask, scores: dict[str, Score]
+) -> Iterator[Section]:
     """Errors by the share of the first domain: of the best, and of PCC beside the first."""
     level = ((pl.col("domain") * _DOMAINS).floor().clip(0, _DOMAINS - 1) + 0.5) / _DOMAINS
     rows = rows.with_columns(level.round(3).alias("level"))
@@ -257,64 +260,55 @@ def _by_domain(rows: pl.DataFrame, task: LequaTask, scores: dict[str, Score]) ->
         return lambda: box_panels([Panel("", values)], 1, labels, height=3.6, log=True)
 
     top, pair = list(scores)[:_TOP], ["PCC", next(iter(scores))]
-    sections = [
-        Section(
-            f"{task.name}: errors by domain",
-            f"{labels[1]} of the best {len(top)} methods by the share of the first domain.",
-            figure=drawn(top),
-        )
-    ]
+    yield Section(
+        f"{task.name}: errors by domain",
+        f"{labels[1]} of the best {len(top)} methods by the share of the first domain.",
+        figure=drawn(top),
+    )
     if pair[0] in scores and pair[1] != pair[0]:
-        sections.append(
-            Section(
-                f"{task.name}: errors by domain of PCC and the best",
-                f"{labels[1]} by the share of the first domain, of PCC and {pair[1]}.",
-                figure=drawn(pair),
-            )
+        yield Section(
+            f"{task.name}: errors by domain of PCC and the best",
+            f"{labels[1]} by the share of the first domain, of PCC and {pair[1]}.",
+            figure=drawn(pair),
         )
-    return sections
 
 
 def _compared(task: LequaTask, scores: dict[str, Score], published: Path) -> Section:
     """Published results with ours among them."""
-    theirs = read_published_runs(published, task)
+    published_runs = read_published_runs(published, task)
     title = f"{task.name}: compared with the published results"
-    if theirs.is_empty():
+    if published_runs.is_empty():
         return Section(title, f"There are no published results of {task.name}.")
-    ours = pl.DataFrame(
-        [
-            (name, "ours", result.figures[0].mean, result.figures[0].deviation,
-             result.figures[1].mean, result.figures[1].deviation)
-            for name, result in scores.items()
-        ],
-        ["run", "kind", "mean1", "sd1", "mean2", "sd2"],
-        orient="row",
-    )  # fmt: skip
-    first, second = theirs["measure1"][0], theirs["measure2"][0]
-    runs = pl.concat([theirs.select(ours.columns), ours]).sort("mean1", maintain_order=True)
+    rows = [
+        (name, "ours", *(value for at in result.figures for value in (at.mean, at.deviation)))
+        for name, result in scores.items()
+    ]
+    our_runs = pl.DataFrame(rows, ["run", "kind", "mean1", "sd1", "mean2", "sd2"], orient="row")
+    first, second = published_runs["measure1"][0], published_runs["measure2"][0]
+    runs = pl.concat([published_runs.select(our_runs.columns), our_runs])
+    runs = runs.sort("mean1", maintain_order=True)
     marks = {(row, "run"): "*" for row, kind in enumerate(runs["kind"]) if kind == "ours"}
     text = "Results of the teams, of the organisers' baselines, and ours (*)."
+    names = pl.lit(task.name).alias("dataset"), pl.col("run").alias("method")
     agreed = agreement(
-        ours.select(pl.lit(task.name).alias("dataset"), pl.col("run").alias("method"),
-                    pl.col("mean1").alias("ours")),
-        theirs.filter(pl.col("kind") == "baseline").select(
-            pl.lit(task.name).alias("dataset"), pl.col("run").alias("method"),
-            pl.col("mean1").alias("published")),
-    )  # fmt: skip
+        our_runs.select(*names, pl.col("mean1").alias("ours")),
+        published_runs.filter(kind="baseline").select(
+            *names, pl.col("mean1").alias("published")
+        ),
+    )
     if agreed is not None and len(agreed.methods) >= 3:
         text += (
             f" Spearman's correlation with the {len(agreed.methods)} baselines: "
             f"{agreed.of_means:.2f}. On generated data compare ranks, not errors."
         )
-    names = {
-        "mean1": first, "sd1": f"sd of {first}", "mean2": second, "sd2": f"sd of {second}",
-    }  # fmt: skip
-    return Section(title, text, runs.rename(names), None, marks)
+    columns = ("run", "kind", first, f"sd of {first}", second, f"sd of {second}")
+    renamed = runs.rename(dict(zip(runs.columns, columns, strict=True)))
+    return Section(title, text, renamed, None, marks)
 
 
-def _settings(part: pl.DataFrame, task: LequaTask) -> Section:
+def _settings(rows: pl.DataFrame, task: LequaTask) -> Section:
     table = (
-        part.group_by("method", maintain_order=True)
+        rows.group_by("method", maintain_order=True)
         .first()
         .select("method", "dev_error", "setting")
         .rename({"dev_error": f"{task.metric.upper()} on development samples"})

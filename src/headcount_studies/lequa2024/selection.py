@@ -120,13 +120,21 @@ def methods_of(spec: Spec, task: LequaTask) -> list[MethodSpec]:
     ]
 
 
+def _options(method: MethodSpec, task: LequaTask) -> dict[str, Any]:
+    """Options of a method for a task."""
+    return method.options | method.options.get("by_task", {}).get(task.name, {})
+
+
 def candidates_of(
     spec: Spec, method: MethodSpec, task: LequaTask, seed: int
 ) -> list[list[Candidate]]:
     """Candidates of a method for a task, in groups: the best of each group is used."""
-    options = method.options | method.options.get("by_task", {}).get(task.name, {})
+    options = _options(method, task)
     parameters = method.parameters | options.get("parameters", {})
-    quantifier = made(MethodSpec(method.name, method.quantifier, parameters, _around(options)))
+    around: dict[str, Any] = {
+        key: options[key] for key in ("inside", "around") if key in options
+    }
+    quantifier = made(MethodSpec(method.name, method.quantifier, parameters, around))
     if isinstance(quantifier, NetworkQuantifier):
         settings_of_candidate = {"loss": _LOSSES.get(task.metric, "ae"), "random_state": seed}
         network = quantifier.set_params(**settings_of_candidate | parameters)
@@ -166,18 +174,17 @@ def _member(method: str, table: Mapping[str, Any]) -> _NamedMember:
 
 def combination_of(method: MethodSpec, task: LequaTask) -> Combination:
     """Combination of the groups of candidates of a method."""
-    options = method.options | method.options.get("by_task", {}).get(task.name, {})
+    options = _options(method, task)
     return Combination(options.get("combine", "median"), options.get("keep"))
 
 
-def _around(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: options[key] for key in ("inside", "around") if key in options}
-
-
-def _inner(quantifier: Quantifier, own: Mapping[str, Any]) -> dict[str, Any]:
+def _inner(quantifier: Quantifier, setting: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of the grid, of the quantifier inside if there is one."""
     parameters = quantifier.get_params()
-    return {name if name in parameters else f"quantifier__{name}": own[name] for name in own}
+    return {
+        name if name in parameters else f"quantifier__{name}": value
+        for name, value in setting.items()
+    }
 
 
 def _classifiers(
@@ -241,7 +248,10 @@ class Selected:
     def setting(self) -> str:
         """Settings as text."""
         settings = [
-            ", ".join(f"{name}={_plain(value)}" for name, value in member.setting.items())
+            ", ".join(
+                f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+                for name, value in member.setting.items()
+            )
             for member in self.members
         ]
         return "; ".join(settings)
@@ -264,7 +274,10 @@ def select(
     several = any(len(group) > 1 for groups in methods.values() for group in groups)
     several |= any(how.keep is not None for how in (combinations or {}).values())
     networks = any(unit.candidates[0].classifier is None for unit in units)
-    dev = _dev(data, encoder) if several or networks else None
+    dev = None
+    if several or networks:
+        # Weights of words are sparse and take long to compute: they are kept.
+        dev = _Dev(data.dev, encoder(data.dev.X) if data.task.n_features is None else None)
     work = joblib.Parallel(n_jobs=min(n_jobs, len(units)), return_as="generator")(
         joblib.delayed(_try_unit)(unit, X, data.y, dev, measure, protocol) for unit in units
     )
@@ -290,7 +303,7 @@ def select(
 
 def predict(
     data: LequaData,
-    part: LequaSamples,
+    split: LequaSamples,
     selected: Mapping[str, Selected],
     *,
     n_samples: int | None = None,
@@ -299,7 +312,7 @@ def predict(
     """Estimate the samples of a part by each method, reading a block of samples at a time."""
     encoder, measure = _encoder(data), check_measure(data.task.metric)
     K = data.task.n_classes
-    test_samples = part.samples[:n_samples]
+    test_samples = split.samples[:n_samples]
     shares = {name: np.empty((len(test_samples), K)) for name in selected}
     scorers = {
         member.key: member.scorer
@@ -308,7 +321,7 @@ def predict(
     }
     done = 0
     total = sum(1 for _ in test_samples.chunks(_BLOCK_ITEMS))
-    blocks = part.blocks(_BLOCK_ITEMS, first=n_samples)
+    blocks = split.blocks(_BLOCK_ITEMS, first=n_samples)
     with quietly():
         for items, samples in track(blocks, total, "Estimating samples", show=progress):
             X = encoder(items)
@@ -384,32 +397,26 @@ def _units(methods: Groups) -> list[_Unit]:
 class _Dev:
     """Development samples that are read, block by block, as often as they are scored."""
 
-    part: LequaSamples
+    dev: LequaSamples
     encoded: Any
 
     def items(self, n_dev: int | None) -> tuple[Any, Samples]:
         """Items of the samples, and the samples."""
-        samples = self.part.samples[:n_dev]
+        samples = self.dev.samples[:n_dev]
         n = int(samples.offsets[-1])
-        items = self.part.X if self.encoded is None else self.encoded
+        items = self.dev.X if self.encoded is None else self.encoded
         return items[:n], _over(samples, n)
 
     def scored(self, scorer: Any, n_dev: int | None) -> tuple[Scored, Samples]:
         if self.encoded is not None:
             items, samples = self.items(n_dev)
             return _scored(scorer, items), samples
-        samples = self.part.samples[:n_dev]
+        samples = self.dev.samples[:n_dev]
         chunks = [
-            _scored(scorer, X).posteriors
-            for X, _ in self.part.blocks(_BLOCK_ITEMS, first=n_dev)
+            _scored(scorer, X).posteriors for X, _ in self.dev.blocks(_BLOCK_ITEMS, first=n_dev)
         ]
         posteriors = np.concatenate(chunks)
         return Scored(posteriors, scorer.classes_), _over(samples, len(posteriors))
-
-
-def _dev(data: LequaData, encoder: Callable[[Any], Any]) -> _Dev:
-    # Weights of words are sparse and take long to compute: they are kept.
-    return _Dev(data.dev, encoder(data.dev.X) if data.task.n_features is None else None)
 
 
 def _over(samples: Samples, n_pool: int) -> Samples:
@@ -451,7 +458,9 @@ def _try_unit(
                 except Exception as error:
                     problems[place] = reason(error)
             if trial is not None:
-                fitted = _tried(fitted, trial, candidates[0].race, place, problems)
+                fitted, failed = _tried(fitted, trial, candidates[0].race)
+                if failed:
+                    problems[place] = failed[-1]
             if fitted:
                 best[place] = min(fitted, key=_error)
     return best, problems
@@ -504,34 +513,21 @@ class _Trial:
 
 
 def _tried(
-    members: Sequence[_Member],
-    trial: _Trial,
-    race: int | None,
-    place: _Place,
-    problems: dict[_Place, str],
-) -> list[_Member]:
-    """Members with their errors; in a race, those that were best on the first samples."""
-    if race and len(trial.samples) > race and len(members) > _FINALISTS:
-        first = _measured(members, trial, race, place, problems)
-        members = sorted(first, key=_error)[:_FINALISTS]
-    return _measured(members, trial, None, place, problems)
-
-
-def _measured(
-    members: Sequence[_Member],
-    trial: _Trial,
-    n_samples: int | None,
-    place: _Place,
-    problems: dict[_Place, str],
-) -> list[_Member]:
-    measured = []
-    for member in members:
-        try:
-            error = trial.error(member.quantifier, n_samples)
-            measured.append(replace(member, error=error))
-        except Exception as failure:
-            problems[place] = reason(failure)
-    return measured
+    members: Sequence[_Member], trial: _Trial, race: int | None
+) -> tuple[list[_Member], list[str]]:
+    """Members with their errors, and problems; in a race, the best on the first samples."""
+    runs_race = race and len(trial.samples) > race and len(members) > _FINALISTS
+    problems: list[str] = []
+    for n_samples in (race, None) if runs_race else (None,):
+        measured = []
+        for member in members:
+            try:
+                error = trial.error(member.quantifier, n_samples)
+                measured.append(replace(member, error=error))
+            except Exception as failure:
+                problems.append(reason(failure))
+        members = measured if n_samples is None else sorted(measured, key=_error)[:_FINALISTS]
+    return list(members), problems
 
 
 _error = attrgetter("error")
@@ -573,20 +569,16 @@ def _selected(
     return Selected(usable, error, combine=how.combine)
 
 
-def _median(parts: Floats) -> Floats:
+def _median(shares: Floats) -> Floats:
     """Median over quantifiers by class, divided by its sum."""
-    if len(parts) == 1:
-        return np.asarray(parts[0])
-    middle = np.median(parts, axis=0)
+    if len(shares) == 1:
+        return np.asarray(shares[0])
+    middle = np.median(shares, axis=0)
     total = middle.sum(axis=1, keepdims=True)
-    return np.where(total > 0, middle / np.where(total > 0, total, 1), parts.mean(axis=0))
+    return np.where(total > 0, middle / np.where(total > 0, total, 1), shares.mean(axis=0))
 
 
 _COMBINED: Mapping[str, Callable[[Floats], Floats]] = {
     "median": _median,
-    "mean": lambda parts: np.asarray(parts.mean(axis=0)),
+    "mean": lambda shares: np.asarray(shares.mean(axis=0)),
 }
-
-
-def _plain(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

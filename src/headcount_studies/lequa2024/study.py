@@ -18,14 +18,7 @@ from headcount.errors import HeadcountError
 from headcount.evaluation.measures import check_measure
 from headcount_studies.data.lequa import TASKS, find_files, find_task
 from headcount_studies.datasets import LequaData, lequa
-from headcount_studies.engine.spec import (
-    MethodSpec,
-    Spec,
-    check_keys,
-    check_known,
-    check_settings,
-    read_spec,
-)
+from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known, read_spec
 from headcount_studies.engine.store import sample_rows
 from headcount_studies.engine.task import Task, task_seed
 from headcount_studies.lequa2024.selection import (
@@ -67,8 +60,8 @@ def check(spec: Spec) -> None:
         check_known("task of LeQua", name, TASKS)
     for metric in spec.metrics:
         check_measure(metric)
-    check_settings("[protocol]", spec.protocol, _PROTOCOL)
-    check_settings("[selection]", spec.selection, _SELECTION)
+    check_keys("[protocol]", spec.protocol, (), needed=_PROTOCOL)
+    check_keys("[selection]", spec.selection, (), needed=_SELECTION)
     check_count("folds", spec.protocol["folds"], 2)
     check_count("max_iter", spec.protocol["max_iter"])
     check_count("n_dev", spec.selection["n_dev"], 0)
@@ -238,7 +231,7 @@ def make_submissions(
     data: LequaData,
     method: str,
     *,
-    part: str = "test",
+    split: str = "test",
     selected: bool = True,
     n_dev: int | None = None,
     n_jobs: int = 1,
@@ -264,7 +257,7 @@ def make_submissions(
         raise HeadcountError(f"no method could be used; {name}: {selection.failure}")
     if method == "auto":
         usable = dict([min(usable.items(), key=lambda entry: entry[1].error)])
-    samples = data.test if part == "test" else data.dev
+    samples = data.test if split == "test" else data.dev
     shares = predict(data, samples, usable, progress=progress)
     submissions = [
         Submission(
@@ -272,11 +265,10 @@ def make_submissions(
         )
         for name, selection in selections.items()
     ]
-    return sorted(submissions, key=_order)
-
-
-def _order(submission: Submission) -> tuple[bool, float]:
-    return submission.failure is not None, np.nan_to_num(submission.dev_error, nan=np.inf)
+    return sorted(
+        submissions,
+        key=lambda one: (one.failure is not None, np.nan_to_num(one.dev_error, nan=np.inf)),
+    )
 
 
 def _methods(spec: Spec, data: LequaData, method: str) -> list[MethodSpec]:

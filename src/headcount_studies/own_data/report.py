@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,9 +18,9 @@ from headcount_studies.tables import (
     NOTE,
     agreement,
     marked_datasets,
+    mean_ranks,
     paired_errors,
-    published_file,
-    read_published,
+    published_errors,
 )
 
 # Published errors of built-in studies, by metric.
@@ -38,7 +38,7 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
         methods = [method.name for method in spec.methods if method.name in measured["method"]]
         if methods:
             tables.append(_errors(spec, measured, methods, metric))
-            tables += _ranked(spec, measured, methods, metric)
+            tables += _ranked(measured, methods, metric)
             tables += _compared(spec, measured, metric, published)
     tables += _diagonals(spec, results)
     fits = results.unique(["method", "dataset", "training_set"], maintain_order=True)
@@ -64,7 +64,8 @@ def _errors(spec: Spec, rows: pl.DataFrame, methods: list[str], metric: str) -> 
     table, marks = marked_datasets(wide, spec.datasets, methods, test=test)
     foot = [table.select(pl.lit("mean").alias("dataset"), pl.col(methods).mean())]
     if table.height > 1:
-        foot.append(_ranks(table, methods))
+        ranks = dict(mean_ranks(table, methods).select("method", "rank").iter_rows())
+        foot.append(pl.DataFrame({"dataset": "mean rank"} | {m: ranks.get(m) for m in methods}))
     for number, row in enumerate(foot, table.height):
         errors = {name: row[name][0] for name in methods if row[name][0] is not None}
         if len(errors) > 1:
@@ -81,75 +82,69 @@ def _errors(spec: Spec, rows: pl.DataFrame, methods: list[str], metric: str) -> 
 def _by_shift(rows: pl.DataFrame, metric: str) -> Callable[[], Figure]:
     """Errors by the distance of the mix from that of training, one panel per dataset."""
     panels = [
-        mean_curves(part, str(name), "method", "shift", metric, bins=_BINS)
-        for (name,), part in rows.group_by("dataset", maintain_order=True)
+        mean_curves(of_dataset, str(name), "method", "shift", metric, bins=_BINS)
+        for (name,), of_dataset in rows.group_by("dataset", maintain_order=True)
     ]
     labels = ("shift from training", f"mean {metric.upper()}")
-    if len(panels) == 1:
-        return lambda: line_panels(panels, 1, labels, height=4.2)
-    return lambda: line_panels(panels, 3, labels)
+    across, height = (1, 4.2) if len(panels) == 1 else (3, 2.4)
+    return lambda: line_panels(panels, across, labels, height=height)
 
 
-def _ranked(spec: Spec, rows: pl.DataFrame, methods: list[str], metric: str) -> list[Section]:
+def _ranked(rows: pl.DataFrame, methods: list[str], metric: str) -> Iterator[Section]:
     """Average ranks over the datasets with the critical difference."""
     means = rows.group_by("dataset", "training_set", "method").agg(pl.col(metric).mean())
     means = means.group_by("dataset", "method").agg(pl.col(metric).mean())
     wide = means.pivot("method", index="dataset", values=metric).select(methods).drop_nulls()
     if min(wide.shape) < _FEWEST_RANKED:
-        return []
+        return
     ranks = compare(wide, "nemenyi")
-    return [
-        Section(
-            f"Ranks by {metric.upper()}",
-            f"Average ranks over {len(wide)} datasets. Methods that a line connects do not "
-            "differ clearly (Nemenyi's test).",
-            figure=lambda: figure_of(ranks.plot(width=8.0)),
-        )
-    ]
+    yield Section(
+        f"Ranks by {metric.upper()}",
+        f"Average ranks over {len(wide)} datasets. Methods that a line connects do not "
+        "differ clearly (Nemenyi's test).",
+        figure=lambda: figure_of(ranks.plot(width=8.0)),
+    )
 
 
-def _diagonals(spec: Spec, results: pl.DataFrame) -> list[Section]:
+def _diagonals(spec: Spec, results: pl.DataFrame) -> Iterator[Section]:
     """Mean estimate by the true share, one panel per dataset, with the shares in training."""
     estimated = results.filter(pl.col("estimated").is_not_null())
     panels = []
-    for (name,), part in estimated.group_by("dataset", maintain_order=True):
-        K = len(part["prior"][0])
+    for (name,), of_dataset in estimated.group_by("dataset", maintain_order=True):
+        K = len(of_dataset["prior"][0])
         classes = [1] if K == 2 else list(range(K))
         columns = ("true", "estimated", "prior")
         rows = pl.concat(
-            part.select("method", *(pl.col(column).list.get(j) for column in columns))
+            of_dataset.select("method", *(pl.col(column).list.get(j) for column in columns))
             for j in classes
         )
         curves = mean_curves(rows, str(name), "method", "true", "estimated", bins=_BINS)
         priors = tuple(rows["prior"].unique().sort().to_list())
         panels.append(replace(curves, points=priors))
     if not panels:
-        return []
-    return [
-        Section(
-            "Estimated and true shares",
-            "Mean estimate by the true share: of the second class if there are two, of all "
-            "classes if there are more. Points on the diagonal are the shares in training.",
-            figure=lambda: line_panels(
-                panels, min(3, len(panels)), ("true share", "estimated share"), diagonal=True
-            ),
-        )
-    ]
+        return
+    yield Section(
+        "Estimated and true shares",
+        "Mean estimate by the true share: of the second class if there are two, of all "
+        "classes if there are more. Points on the diagonal are the shares in training.",
+        figure=lambda: line_panels(
+            panels, min(3, len(panels)), ("true share", "estimated share"), diagonal=True
+        ),
+    )
 
 
 def _compared(
     spec: Spec, measured: pl.DataFrame, metric: str, published: Path | None
-) -> list[Section]:
+) -> Iterator[Section]:
     """Errors beside the published ones, where a built-in study has them."""
     name = _PUBLISHED.get((spec.name, metric))
-    if name is None or not (path := published_file(published, name)):
-        return []
-    ours = measured.group_by("dataset", "method").agg(pl.col(metric).mean().alias("ours"))
+    errors = None if name is None else published_errors(published, name)
+    by_method = measured.group_by("dataset", "method", maintain_order=True)
+    means = by_method.agg(pl.col(metric).mean().alias("ours"))
     order = pl.DataFrame({"dataset": spec.datasets})
-    ours = order.join(ours, on="dataset", maintain_order="left")
-    compared = agreement(ours, read_published(path))
-    if compared is None:
-        return []
+    means = order.join(means, on="dataset", maintain_order="left")
+    if errors is None or (compared := agreement(means, errors)) is None:
+        return
     by_dataset = compared.pairs.pivot(
         "method", index="dataset", values=["ours", "published"], maintain_order=True
     )
@@ -165,21 +160,9 @@ def _compared(
     foot = table.select(pl.lit("mean").alias("dataset"), pl.col(pairs).mean())
     table = pl.concat([table, foot])
     names = {pair: " ".join(reversed(pair.split("_", 1))) for pair in pairs}
-    return [
-        Section(
-            f"{metric.upper()} compared with the paper",
-            f"Over {len(by_dataset)} datasets in common. Median distance from the published "
-            f"errors: {distances}.",
-            table.rename(names),
-        )
-    ]
-
-
-def _ranks(table: pl.DataFrame, methods: Sequence[str]) -> pl.DataFrame:
-    """Mean rank of each method over the tables; missing errors have no rank."""
-    long = table.unpivot(index="dataset", on=methods, variable_name="method", value_name="e")
-    ranks = long.with_columns(pl.col("e").rank().over("dataset"))
-    means = dict(ranks.group_by("method").agg(pl.col("e").mean()).iter_rows())
-    return pl.DataFrame(
-        {"dataset": ["mean rank"]} | {method: [means[method]] for method in methods}
+    yield Section(
+        f"{metric.upper()} compared with the paper",
+        f"Over {len(by_dataset)} datasets in common. Median distance from the published "
+        f"errors: {distances}.",
+        table.rename(names),
     )

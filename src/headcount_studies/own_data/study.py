@@ -61,29 +61,23 @@ _INSIDE = "quantifier__"
 _SEARCH = ("grid", "folds", "scoring")
 
 
-def check_classifier(where: str, given: Mapping[str, Any], seed: int = 0) -> Any:
+def check_classifier(where: str, table: Mapping[str, Any], seed: int = 0) -> Any:
     """Classifier of a table of the spec; logistic regression if the table is empty.
 
     With a grid, its parameters are chosen on each training set that it is fitted on.
     """
-    check_keys(where, given, ("class", "parameters", *_SEARCH))
-    if not given:
+    check_keys(where, table, ("class", "parameters", *_SEARCH))
+    if not table:
         return LogisticRegression(max_iter=1000)
-    path = given.get("class")
+    path = table.get("class")
     if not isinstance(path, str) or not {":", "."} & set(path):
         raise HeadcountError(
             f"class of {where} is {path!r}; it must be an import path, such as "
             "'sklearn.ensemble:RandomForestClassifier'."
         )
-    classifier = _made(
-        import_object("classifier", path), given.get("parameters", {}), seed, where
-    )
-    return _searched(where, given, classifier)
-
-
-def _searched(where: str, given: Mapping[str, Any], classifier: Any) -> Any:
-    """Classifier with a search of its grid, if it has one."""
-    options = {name: given[name] for name in _SEARCH if name in given}
+    parameters = table.get("parameters", {})
+    classifier = _made(import_object("classifier", path), parameters, seed, where)
+    options = {name: table[name] for name in _SEARCH if name in table}
     if not options:
         return classifier
     if "grid" not in options:
@@ -159,23 +153,23 @@ def _search(spec: Spec, quantifier: Any, grid: Any, prefix: str, seed: int) -> G
     )
 
 
-def _made(found: Any, parameters: Any, seed: int, where: str) -> Any:
+def _made(made_class: Any, parameters: Any, seed: int, where: str) -> Any:
     if not isinstance(parameters, Mapping):
         raise HeadcountError(f"parameters of {where} is {parameters!r}; it must be a table.")
     options = dict(parameters)
-    if "random_state" in _signature(found):
+    if "random_state" in _signature(made_class):
         options.setdefault("random_state", seed)
     try:
-        return found(**options)
+        return made_class(**options)
     except TypeError as error:
         raise HeadcountError(
             f"{where} cannot be made ({error}): check its parameters."
         ) from None
 
 
-def _signature(found: Any) -> Mapping[str, Any]:
+def _signature(function: Any) -> Mapping[str, Any]:
     try:
-        return inspect.signature(found).parameters
+        return inspect.signature(function).parameters
     except (TypeError, ValueError):
         return {}
 
@@ -308,22 +302,16 @@ def _load(
     return OwnTable(dataset, features, preparation, y, groups)
 
 
-_SAMPLING = {
-    protocol.__name__: protocol
-    for protocol in (sampling.APP, sampling.UPP, sampling.NPP, sampling.Dirichlet)
-} | {"Prevalences": sampling.Prevalences}
-_SHIFT = {
-    protocol.__name__: protocol
-    for protocol in (
-        shift.PriorShift,
-        shift.GlobalCovariateShift,
-        shift.LocalCovariateShift,
-        shift.ConceptShift,
-        shift.TweakOne,
-        shift.KnockOut,
-        shift.DomainMixer,
-    )
+_SAMPLING: dict[str, Any] = {
+    name: getattr(sampling, name) for name in ("APP", "UPP", "NPP", "Dirichlet", "Prevalences")
 }
+_SHIFT: dict[str, Any] = {
+    name: getattr(shift, name)
+    for name in (
+        "PriorShift", "GlobalCovariateShift", "LocalCovariateShift", "ConceptShift", "TweakOne",
+        "KnockOut", "DomainMixer",
+    )
+}  # fmt: skip
 _SPLIT = ("train", "splits")
 _DATA = ("file", "target", "text_labels", "drop", "group", "separator")
 _SELECTION = ("metric", "holdout", "folds", "halving", "n_samples", "size")
@@ -337,7 +325,7 @@ def is_shift(spec: Spec) -> bool:
 
 def make_protocol(spec: Spec, seed: int) -> Any:
     """Protocol of the spec."""
-    protocols: dict[str, Any] = _SAMPLING | _SHIFT
+    protocols = _SAMPLING | _SHIFT
     protocol_class = protocols[check_known("protocol", spec.protocol["name"], protocols)]
     allowed = [
         field_.name for field_ in fields(protocol_class) if field_.name != "random_state"

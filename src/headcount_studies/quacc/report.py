@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 
 from headcount import accuracy
-from headcount_studies.comparison.figures import best_marks
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
 from headcount_studies.figures import figure_of
@@ -19,6 +18,8 @@ from headcount_studies.tables import (
     BEST,
     NOTE,
     Marks,
+    best_marks,
+    by_method,
     marks_of,
     paired_errors,
     published_file,
@@ -51,7 +52,7 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
     if path := published_file(published, _FILE):
         tables += _compared(spec, results, path)
     for dataset, metric, rows in _measured(spec, results):
-        tables += _figures(spec, rows, dataset, metric)
+        tables += _figures(rows, dataset, metric)
         tables += [] if is_uniform(spec) else [_by_training(rows, dataset, metric)]
     return [*tables, *_choices(spec, results)]
 
@@ -102,35 +103,29 @@ def _experiments(spec: Spec, results: pl.DataFrame) -> Section:
 def _errors(spec: Spec, results: pl.DataFrame) -> list[Section]:
     """Methods by datasets and metrics, as the paper's Tables 3 and 4; deviations beside."""
     methods = [method.name for method in spec.methods]
-    columns: dict[str, list[Any]] = {}
-    deviations: dict[str, list[Any]] = {}
+    means: dict[str, dict[str, Any]] = {}
+    deviations: dict[str, dict[str, Any]] = {}
     marks: Marks = {}
     for dataset, metric, rows in _measured(spec, results):
         name, wide = f"{dataset} {metric}", paired_errors(rows, _SAMPLE, methods, metric)
-        errors = [wide[method] if method in wide.columns else None for method in methods]
-        columns[name] = [None if error is None else error.mean() for error in errors]
-        deviations[name] = [None if error is None else error.std() for error in errors]
+        errors = wide.drop(_SAMPLE)
+        means[name] = errors.mean().row(0, named=True)
+        deviations[name] = errors.std().row(0, named=True)
         marks |= {
             (methods.index(method), name): mark
             for method, mark in _marks(wide, methods).items()
         }
-    means, spreads = (
-        pl.DataFrame(
-            {"method": methods} | part, schema_overrides=dict.fromkeys(part, pl.Float64)
-        )
-        for part in (columns, deviations)
-    )
     return [
         Section(
             "Errors",
             f"Mean absolute error of the predicted metric. t-tests on paired samples: {NOTE}",
-            means,
+            by_method(methods, means),
             marks=marks,
         ),
         Section(
             "Standard deviations",
             "Standard deviation of the errors over all training sets and samples.",
-            spreads,
+            by_method(methods, deviations),
         ),
     ]
 
@@ -199,11 +194,11 @@ def _marks(wide: pl.DataFrame, methods: Sequence[str]) -> dict[str, str]:
     return marks
 
 
-def _figures(spec: Spec, part: pl.DataFrame, dataset: str, metric: str) -> list[Section]:
+def _figures(rows: pl.DataFrame, dataset: str, metric: str) -> Iterator[Section]:
     """Errors by shift over all models, and estimates for the most imbalanced one."""
-    means = part.group_by("method").agg(pl.col(metric).mean()).drop_nulls()
+    means = rows.group_by("method").agg(pl.col(metric).mean()).drop_nulls()
     best = means.sort(metric)["method"].to_list()[:_SHOWN]
-    frame = part.filter(pl.col("method").is_in(best)).select(
+    frame = rows.filter(pl.col("method").is_in(best)).select(
         "method",
         "training_set",
         pl.col("train_shares").list.max().alias("largest"),
@@ -215,19 +210,17 @@ def _figures(spec: Spec, part: pl.DataFrame, dataset: str, metric: str) -> list[
     sets = frame.sort("largest", "training_set", descending=True)
     most_uneven = frame.filter(pl.col("training_set") == sets["training_set"][0])
     largest = sets["largest"][0]
-    return [
-        Section(
-            f"Error of {metric} by shift: {dataset}",
-            f"The {len(best)} methods with the least mean error.",
-            figure=lambda: figure_of(accuracy.plot_errors(frame, metric=metric)),
-        ),
-        Section(
-            f"Estimated and true {metric}: {dataset}",
-            "The model with the most uneven training set: the largest class has a share of "
-            f"{largest:.2g}.",
-            figure=lambda: figure_of(accuracy.plot_estimates(most_uneven, metric=metric)),
-        ),
-    ]
+    yield Section(
+        f"Error of {metric} by shift: {dataset}",
+        f"The {len(best)} methods with the least mean error.",
+        figure=lambda: figure_of(accuracy.plot_errors(frame, metric=metric)),
+    )
+    yield Section(
+        f"Estimated and true {metric}: {dataset}",
+        "The model with the most uneven training set: the largest class has a share of "
+        f"{largest:.2g}.",
+        figure=lambda: figure_of(accuracy.plot_estimates(most_uneven, metric=metric)),
+    )
 
 
 def _by_training(rows: pl.DataFrame, dataset: str, metric: str) -> Section:
@@ -293,97 +286,83 @@ def _compared(spec: Spec, results: pl.DataFrame, published: Path) -> list[Sectio
 
 def _comparison(spec: Spec, results: pl.DataFrame, paper: pl.DataFrame, metric: str) -> Section:
     """Errors beside those of the paper, of its datasets and of stand-ins."""
-    theirs_named, of_dataset = _PAPER["multiclass" if is_uniform(spec) else "binary"]
+    collections, published_columns = _PAPER["multiclass" if is_uniform(spec) else "binary"]
     run = [name for name in spec.datasets if name in results["dataset"]]
-    columns_of = {name: of_dataset[name] for name in run if name in of_dataset}
-    stand_ins = [name for name in run if name not in of_dataset]
+    columns_of = {name: published_columns[name] for name in run if name in published_columns}
+    stand_ins = [name for name in run if name not in published_columns]
     means = results.group_by("dataset", "method").agg(pl.col(metric).mean())
     table = pl.DataFrame({"method": [method.name for method in spec.methods]})
     texts = []
     for name, column in columns_of.items():
-        ours = means.filter(pl.col("dataset") == name).select(
-            "method", pl.col(metric).alias(name)
-        )
+        of_dataset = means.filter(dataset=name).select("method", pl.col(metric).alias(name))
         published = pl.col(f"{column}_{_COLUMNS[metric]}").alias(f"{name}, paper")
-        theirs = paper.select("method", published)
-        table = table.join(ours, "method", "left").join(theirs, "method", "left")
-        texts += [_ranks(table, name), _distance(table, name), _order(table, name)]
-    columns = [
-        f"{column}_{_COLUMNS[metric]}"
-        for name, column in of_dataset.items()
-        if name.startswith("rcv1")
-    ]
+        for errors in (of_dataset, paper.select("method", published)):
+            table = table.join(errors, "method", "left")
+        texts += [_ranks(table, name, f"{name}, paper"), *_distance_and_order(table, name)]
     if stand_ins:
-        title = ", ".join(stand_ins)
-        of_stand_ins = means.filter(pl.col("dataset").is_in(stand_ins))
-        ours = of_stand_ins.group_by("method").agg(pl.col(metric).mean().alias("stand-ins"))
-        theirs = paper.select(
-            "method", pl.mean_horizontal(columns).alias(f"{theirs_named}, paper")
-        )
-        table = table.join(ours, "method", "left").join(theirs, "method", "left")
-        texts += [f"Stand-ins: means over {title}.", _ranks(table, "stand-ins", theirs_named)]
+        columns = [
+            f"{column}_{_COLUMNS[metric]}"
+            for name, column in published_columns.items()
+            if name.startswith("rcv1")
+        ]
+        mean_there = pl.mean_horizontal(columns).alias(f"{collections}, paper")
+        of_stand_ins = means.filter(pl.col("dataset").is_in(stand_ins)).group_by("method")
+        mean_here = of_stand_ins.agg(pl.col(metric).mean().alias("stand-ins"))
+        for errors in (mean_here, paper.select("method", mean_there)):
+            table = table.join(errors, "method", "left")
+        correlated = _ranks(table, "stand-ins", f"{collections}, paper")
+        texts += [f"Stand-ins: means over {', '.join(stand_ins)}.", correlated]
     return Section(f"Compared with the paper: {metric}", " ".join(filter(None, texts)), table)
 
 
-def _ranks(table: pl.DataFrame, ours: str, theirs: str | None = None) -> str:
-    theirs = f"{theirs or ours}, paper"
-    pairs = table.select("method", ours, theirs).drop_nulls()
-    correlation = rank_correlation(
-        dict(pairs.select("method", ours).rows()), dict(pairs.select("method", theirs).rows())
-    )
+def _ranks(table: pl.DataFrame, ours: str, published: str) -> str:
+    correlation = rank_correlation(table, ours, published)
     if correlation is None:
         return ""
+    n_methods = table.drop_nulls([ours, published]).height
     return (
-        f"Rank correlation with the paper, {ours}: {correlation:.2f} over {pairs.height} "
-        "methods."
+        f"Rank correlation with the paper, {ours}: {correlation:.2f} over {n_methods} methods."
     )
 
 
-def _distance(table: pl.DataFrame, name: str) -> str:
-    """Distance of each method from its published error."""
-    pairs = table.select("method", name, f"{name}, paper").drop_nulls()
-    if pairs.is_empty():
-        return ""
-    listed = ", ".join(
-        f"{method} {ours / theirs - 1:+.0%}" for method, ours, theirs in pairs.rows()
-    )
-    return f"Distance from the published errors: {listed}."
+def _distance_and_order(table: pl.DataFrame, name: str) -> list[str]:
+    """Distance of each method from its published error, and pairs in another order."""
+    errors = {
+        method: (error, error_there)
+        for method, error, error_there in table.select("method", name, f"{name}, paper")
+        .drop_nulls()
+        .rows()
+    }
+    if not errors:
+        return []
+    distances = ", ".join(f"{method} {a / b - 1:+.0%}" for method, (a, b) in errors.items())
+    texts = [f"Distance from the published errors: {distances}."]
+    n_pairs = len(list(combinations(errors, 2)))
+    if reversed_pairs := reversals(errors):
+        listed = ", ".join(
+            f"{first} ({errors[first][1]:.4f} there, {errors[first][0]:.4f} here) and {second} "
+            f"({errors[second][1]:.4f}, {errors[second][0]:.4f})"
+            for first, second in reversed_pairs
+        )
+        count = f"{len(reversed_pairs)} of {n_pairs} pairs"
+        texts.append(f"{count} come in the other order: {listed}.")
+    elif n_pairs:
+        texts.append(f"All {n_pairs} pairs of methods come in the order of the paper.")
+    return texts
 
 
-def _order(table: pl.DataFrame, name: str) -> str:
-    """Pairs of methods whose order differs from the paper's."""
-    pairs = table.select("method", name, f"{name}, paper").drop_nulls()
-    ours, theirs = (
-        dict(zip(pairs["method"], pairs[column], strict=True)) for column in pairs.columns[1:]
-    )
-    n_pairs = len(list(combinations(ours, 2)))
-    if not n_pairs:
-        return ""
-    reversed_pairs = reversals(ours, theirs)
-    if not reversed_pairs:
-        return f"All {n_pairs} pairs of methods come in the order of the paper."
-    listed = ", ".join(
-        f"{first} ({theirs[first]:.4f} there, {ours[first]:.4f} here) and {second} "
-        f"({theirs[second]:.4f}, {ours[second]:.4f})"
-        for first, second in reversed_pairs
-    )
-    return f"{len(reversed_pairs)} of {n_pairs} pairs come in the other order: {listed}."
-
-
-def reversals(ours: Mapping[str, float], theirs: Mapping[str, float]) -> list[tuple[str, str]]:
+def reversals(errors: Mapping[str, tuple[float, float]]) -> list[tuple[str, str]]:
     """Pairs of methods of which the first is ahead in the paper, but not here.
 
-    Those furthest apart in the paper come first. Methods without a published error are in no
-    pair.
+    Errors are those here and those published. Pairs furthest apart in the paper come first.
 
-    >>> theirs = {"DoC": 0.0226, "LEAP": 0.0291, "QuAcc(SLD)": 0.0259}
-    >>> reversals({"DoC": 0.02, "LEAP": 0.03, "QuAcc(SLD)": 0.037, "CBPE": 0.1}, theirs)
-    [('QuAcc(SLD)', 'LEAP')]
+    >>> reversals({"DoC": (0.02, 0.0226), "LEAP": (0.03, 0.0291), "QuAcc": (0.037, 0.0259)})
+    [('QuAcc', 'LEAP')]
     """
-    ordered = sorted((name for name in theirs if name in ours), key=lambda name: theirs[name])
+    ordered = sorted(errors, key=lambda name: errors[name][1])
     pairs = [
         (first, second)
         for first, second in combinations(ordered, 2)
-        if theirs[first] < theirs[second] and ours[first] >= ours[second]
+        if errors[first][1] < errors[second][1] and errors[first][0] >= errors[second][0]
     ]
-    return sorted(pairs, key=lambda pair: theirs[pair[0]] - theirs[pair[1]])
+    return sorted(pairs, key=lambda pair: errors[pair[0]][1] - errors[pair[1]][1])

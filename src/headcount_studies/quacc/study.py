@@ -27,14 +27,7 @@ from headcount.samples.samples import Samples
 from headcount.scores.scorer import ScoredPool
 from headcount_studies.classifier_grid import quietly
 from headcount_studies.data.folder import data_file
-from headcount_studies.engine.spec import (
-    MethodSpec,
-    Spec,
-    check_keys,
-    check_known,
-    check_settings,
-    reason,
-)
+from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known, reason
 from headcount_studies.engine.task import Task, task_seed
 
 
@@ -106,8 +99,8 @@ def check(spec: Spec) -> None:
     for metric in spec.metrics:
         check_known("metric", metric, METRICS)
     settings = _UNIFORM if is_uniform(spec) else _GRID
-    check_settings("[protocol]", spec.protocol, settings)
-    check_settings("[selection]", spec.selection, _SELECTION)
+    check_keys("[protocol]", spec.protocol, (), needed=settings)
+    check_keys("[selection]", spec.selection, (), needed=_SELECTION)
     for name in settings:
         if name != "train_prevalences":
             check_count(f"{name} of [protocol]", spec.protocol[name])
@@ -223,10 +216,17 @@ def plan(spec: Spec, data: Path) -> list[Task]:
     ]
 
 
-_FILES = {
-    "imdb": "imdb50k.parquet",
-    "reuters": "reuters21578.parquet",
-    "newsgroups": "newsgroups20.parquet",
+# File, columns of the part and the labels, and text of each source.
+_TEXTS = {
+    "imdb": ("imdb50k.parquet", "split", "label", pl.col("text")),
+    "newsgroups": ("newsgroups20.parquet", "split", "Category", pl.col("Text").fill_null("")),
+    # News that the file marks neither as training nor as test are not used.
+    "reuters": (
+        "reuters21578.parquet",
+        "lewissplit",
+        "topics",
+        pl.concat_str(pl.col("title", "body").fill_null(""), separator=" "),
+    ),
 }
 # As scikit-learn's fetch_rcv1 keeps it in the folder that it is given as data_home.
 _RCV1 = tuple(
@@ -263,7 +263,7 @@ def load_collection(name: str, data: Path, least: int) -> TextCollection:
 def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
     """Files of a dataset."""
     source = DATASETS[check_known("dataset", dataset, DATASETS)].source
-    return [data / name for name in (_RCV1 if source == "rcv1" else [_FILES[source]])]
+    return [data / name for name in (_RCV1 if source == "rcv1" else [_TEXTS[source][0]])]
 
 
 def labelled(
@@ -271,7 +271,6 @@ def labelled(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows of the texts that have a class, and their classes.
 
-    >>> import numpy as np
     >>> topics = np.array(["C11|CCAT", "ECAT", "CCAT|GCAT", ""])
     >>> labelled(topics, Classes("rcv1", ("CCAT",)))
     (array([0, 1, 2, 3]), array([1, 0, 1, 0]))
@@ -301,8 +300,7 @@ def _weighed(
         return _rcv1(data)
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    readers = {"imdb": _imdb, "reuters": _reuters, "newsgroups": _newsgroups}
-    train, test = readers[source](data)
+    train, test = _train_and_test(source, data)
     words = TfidfVectorizer(min_df=least, sublinear_tf=True)
     X = words.fit_transform(train["text"].to_list()).tocsr()
     X_test = words.transform(test["text"].to_list()).tocsr()
@@ -313,7 +311,7 @@ def _rcv1(data: Path) -> tuple[Any, Any, NDArray[Any], NDArray[Any]]:
     """Weights that scikit-learn downloads; topics that contain others come with them."""
     from sklearn.datasets import fetch_rcv1
 
-    parts: list[Any] = []
+    loaded: list[Any] = []
     for subset in ("train", "test"):
         bunch = fetch_rcv1(data_home=data, subset=subset, download_if_missing=False)
         topics = bunch.target.tocsr()
@@ -322,35 +320,20 @@ def _rcv1(data: Path) -> tuple[Any, Any, NDArray[Any], NDArray[Any]]:
             "|".join(names[topics.indices[start:end]])
             for start, end in pairwise(topics.indptr.tolist())
         ]
-        parts.append((bunch.data.tocsr(), np.array(listed)))
-    (X, train), (X_test, test) = parts
+        loaded.append((bunch.data.tocsr(), np.array(listed)))
+    (X, train), (X_test, test) = loaded
     return X, X_test, train, test
 
 
-def _imdb(data: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    table = pl.read_parquet(data_file(data, _FILES["imdb"]), columns=["split", "label", "text"])
-    return _parted(table, "train", "test")
-
-
-def _newsgroups(data: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    table = pl.read_parquet(data_file(data, _FILES["newsgroups"])).select(
-        "split", pl.col("Category").alias("label"), pl.col("Text").fill_null("").alias("text")
+def _train_and_test(source: str, data: Path) -> list[pl.DataFrame]:
+    """Texts and labels of the training part, and of the test part."""
+    file, split, label, text = _TEXTS[source]
+    table = pl.read_parquet(data_file(data, file)).select(
+        pl.col(split).str.to_lowercase().alias("split"),
+        pl.col(label).fill_null("").alias("label"),
+        text.alias("text"),
     )
-    return _parted(table, "train", "test")
-
-
-def _reuters(data: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """News that the file marks as training or test; the others are not used."""
-    table = pl.read_parquet(data_file(data, _FILES["reuters"])).select(
-        pl.col("lewissplit").alias("split"),
-        pl.col("topics").fill_null("").alias("label"),
-        pl.concat_str(pl.col("title", "body").fill_null(""), separator=" ").alias("text"),
-    )
-    return _parted(table, "TRAIN", "TEST")
-
-
-def _parted(table: pl.DataFrame, train: str, test: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    return table.filter(pl.col("split") == train), table.filter(pl.col("split") == test)
+    return [table.filter(split=name) for name in ("train", "test")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -435,9 +418,6 @@ Floats = NDArray[np.float64]
 
 # A metric on each sample, and the tables it comes from; None if there are none.
 _Predicted = tuple[Floats | None, Floats | None]
-_NOTHING: _Predicted = (None, None)
-
-
 # By method and metric: a setting of QuAcc and its name.
 _Settings = dict[tuple[str, str], tuple[str, QuAcc]]
 
@@ -503,12 +483,14 @@ def _shares(sets: TrainingSets, samples: Samples, rows: NDArray[np.int64]) -> li
 
 
 def _chosen(
-    spec: Spec, model: Any, known: tuple[Any, NDArray[np.int64]], seed: int
+    spec: Spec, model: Any, labelled_items: tuple[Any, NDArray[np.int64]], seed: int
 ) -> tuple[_Settings, dict[str, float]]:
     """Settings that err least on held-out items, and the time that their choice took."""
     start = perf_counter()
     classifier = FittedClassifier(model)
-    reference = Reference(classifier.outputs(known[0]), known[1], len(classifier.classes))
+    reference = Reference(
+        classifier.outputs(labelled_items[0]), labelled_items[1], len(classifier.classes)
+    )
     held = held_out_rows(
         reference.cells, spec.selection["holdout"], task_seed(seed, "held out")
     )
@@ -549,12 +531,12 @@ def _chosen(
 def _answer(
     spec: Spec,
     method: MethodSpec,
-    made: tuple[Any, _Settings, int],
+    trained: tuple[Any, _Settings, int],
     reference: tuple[Any, NDArray[np.int64]],
     target: tuple[ScoredPool, Samples],
 ) -> _Answer:
-    model, chosen_settings, seed = made
-    values = dict.fromkeys(spec.metrics, _NOTHING)
+    model, chosen_settings, seed = trained
+    values: dict[str, _Predicted] = dict.fromkeys(spec.metrics, (None, None))
     settings = dict.fromkeys(spec.metrics, "")
     try:
         if not is_quacc(method):
@@ -571,7 +553,7 @@ def _answer(
             values[metric] = fitted[name][metric]
         return _Answer(values, settings)
     except Exception as error:
-        return _Answer(dict.fromkeys(spec.metrics, _NOTHING), settings, reason(error))
+        return _Answer(dict.fromkeys(spec.metrics, (None, None)), settings, reason(error))
 
 
 def _values(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
 
 import polars as pl
 
+from headcount_studies.data.texts import TWEET_CLASSES, VECTOR_TWEETS
 from headcount_studies.engine.spec import Spec
 from headcount_studies.engine.task import Section
 from headcount_studies.figures import Panel, line_panels, mean_curves, name_boxes, values_by
@@ -14,13 +16,12 @@ from headcount_studies.tables import (
     NOTE,
     agreement,
     marked_datasets,
+    mean_ranks,
     paired_errors,
-    published_file,
+    published_errors,
     rank_correlation,
-    read_published,
     with_mean,
 )
-from headcount_studies.tweets.study import CLASSES
 
 _PUBLISHED_NAMES = {
     f"SemEval{year}": f"semeval20{year}" for year in ("13", "14", "15", "16")
@@ -42,29 +43,30 @@ def sections(spec: Spec, results: pl.DataFrame, published: Path | None) -> list[
         methods = [method.name for method in spec.methods if method.name in rows["method"]]
         table, section = _errors(spec, rows, methods, (metric, by))
         tables += [section, _ranks(table, methods, metric), *_earlier(table, methods, metric)]
-        if path := published_file(published, f"tweets_{metric}.csv"):
-            tables.append(_compared(table, methods, metric, path))
+        errors = published_errors(published, f"tweets_{metric}.csv")
+        if errors is not None:
+            tables.append(_compared(table, methods, metric, errors))
     if results.schema.get("estimated") == pl.List(pl.Float64):
         tables += _shares(spec, results.drop_nulls("estimated"))
     return tables
 
 
 def _errors(
-    spec: Spec, part: pl.DataFrame, methods: list[str], metrics: tuple[str, str]
+    spec: Spec, rows: pl.DataFrame, methods: list[str], metrics: tuple[str, str]
 ) -> tuple[pl.DataFrame, Section]:
     metric, by = metrics
-    wide = paired_errors(part, ("dataset", "sample"), methods, metric)
+    wide = paired_errors(rows, ("dataset", "sample"), methods, metric)
     table, marks = marked_datasets(wide, spec.datasets, methods, test="ttest")
-    whole, marks = with_mean(table, marks, wide, methods, test="ttest")
+    with_mean_row, marks = with_mean(table, marks, wide, methods, test="ttest")
     return table, Section(
         f"{metric.upper()} by collection",
         f"Mean {metric.upper()} over all mixes, C selected by {by.upper()}. Paired t-tests, in "
         f"the last row over the samples of all collections: {NOTE} The figure has the mean by "
         "distance (AE) of the mix from that of training; the dotted lines are the least and "
         "the largest distance in the earlier study of Gao and Sebastiani (2016).",
-        whole,
+        with_mean_row,
         lambda: line_panels(
-            [mean_curves(part, "", "method", "shift", metric, bins=_BINS)],
+            [mean_curves(rows, "", "method", "shift", metric, bins=_BINS)],
             1,
             ("distance of the mix from training (AE)", metric.upper()),
             log=metric == "rae",
@@ -75,13 +77,13 @@ def _errors(
     )
 
 
-def _earlier(table: pl.DataFrame, methods: list[str], metric: str) -> list[Section]:
+def _earlier(table: pl.DataFrame, methods: list[str], metric: str) -> Iterator[Section]:
     """Ranks of the methods of the earlier study, with its ranks in parentheses."""
     before = earlier_ranks(metric)
     shared = [name for name in METHODS if name in methods]
     table = table.filter(pl.col("dataset").is_in(list(before))).drop_nulls(shared)
     if len(shared) < _FEWEST or table.is_empty():
-        return []
+        return
     rows, mean_ranks = [], []
     our_ranks: dict[str, list[int]] = {name: [] for name in shared}
     for dataset, *errors in table.select("dataset", *shared).iter_rows():
@@ -94,64 +96,63 @@ def _earlier(table: pl.DataFrame, methods: list[str], metric: str) -> list[Secti
         theirs = fmean(before[dataset][name] for dataset in table["dataset"])
         mean_ranks.append(f"{fmean(our_ranks[name]):.1f} ({theirs:.1f})")
     rows.append(["mean", *mean_ranks])
-    return [
-        Section(
-            f"Ranks by {metric.upper()}, beside the earlier study",
-            "Rank among the methods of both studies and, in parentheses, the rank in the study "
-            "of Gao and Sebastiani (2016), who tested on one natural sample per collection.",
-            pl.DataFrame(rows, schema=["dataset", *shared], orient="row"),
-        )
-    ]
+    yield Section(
+        f"Ranks by {metric.upper()}, beside the earlier study",
+        "Rank among the methods of both studies and, in parentheses, the rank in the study "
+        "of Gao and Sebastiani (2016), who tested on one natural sample per collection.",
+        pl.DataFrame(rows, schema=["dataset", *shared], orient="row"),
+    )
 
 
-def _shares(spec: Spec, results: pl.DataFrame) -> list[Section]:
+def _shares(spec: Spec, results: pl.DataFrame) -> Iterator[Section]:
     """Estimated by true share, and signed errors, of each class and metric of selection."""
     order = pl.Enum([method.name for method in spec.methods])
     metrics = [name for name in spec.metrics if name in results["chosen_by"]]
     results = results.with_columns(pl.col("method").cast(order)).sort("method")
-    parts = {
+    by_selection = {
         (name, metric): results.filter(pl.col("chosen_by") == metric).select(
             pl.col("method").cast(pl.String),
             pl.col("true").list.get(place).round(6),
             pl.col("estimated").list.get(place),
         )
-        for place, name in reversed(list(enumerate(CLASSES)))
+        for place, name in reversed(list(enumerate(TWEET_CLASSES)))
         for metric in metrics
     }
-    parts = {key: part for key, part in parts.items() if part.height}
-    if not parts:
-        return []
-    titled = {f"{name}, selected by {by.upper()}": part for (name, by), part in parts.items()}
+    by_selection = {key: rows for key, rows in by_selection.items() if rows.height}
+    if not by_selection:
+        return
+    titled = {
+        f"{name}, selected by {by.upper()}": rows for (name, by), rows in by_selection.items()
+    }
     across = len(metrics)
-    return [
-        Section(
-            "Estimated and true shares",
-            "Mean estimate of each class by its true share, over all collections. The diagonal "
-            "is dashed; behind the lines, the number of samples.",
-            figure=lambda: line_panels(
-                [
-                    mean_curves(part, title, "method", "true", "estimated")
-                    for title, part in titled.items()
-                ],
-                across,
-                ("true share", "estimated share"),
-                diagonal=True,
-            ),
+    yield Section(
+        "Estimated and true shares",
+        "Mean estimate of each class by its true share, over all collections. The diagonal "
+        "is dashed; behind the lines, the number of samples.",
+        figure=lambda: line_panels(
+            [
+                mean_curves(rows, title, "method", "true", "estimated")
+                for title, rows in titled.items()
+            ],
+            across,
+            ("true share", "estimated share"),
+            diagonal=True,
         ),
-        _bias(titled, across),
-    ]
+    )
+    yield _bias(titled, across)
 
 
-def _bias(parts: dict[str, pl.DataFrame], across: int) -> Section:
+def _bias(titled: dict[str, pl.DataFrame], across: int) -> Section:
     """Signed errors of each part: boxes by method, and means."""
     error = (pl.col("estimated") - pl.col("true")).alias("bias")
     errors = {
-        title: part.with_columns(error, pl.lit(0.0).alias("x")) for title, part in parts.items()
+        title: rows.with_columns(error, pl.lit(0.0).alias("x"))
+        for title, rows in titled.items()
     }
     means = [
         (title, method, float(mean))
-        for title, part in errors.items()
-        for method, mean in part.group_by("method", maintain_order=True)
+        for title, rows in errors.items()
+        for method, mean in rows.group_by("method", maintain_order=True)
         .agg(pl.col("bias").mean())
         .iter_rows()
     ]
@@ -163,8 +164,8 @@ def _bias(parts: dict[str, pl.DataFrame], across: int) -> Section:
         table.pivot("method", index="class", values="bias"),
         lambda: name_boxes(
             [
-                Panel(title, values_by(part, "method", "x", "bias"))
-                for title, part in errors.items()
+                Panel(title, values_by(rows, "method", "x", "bias"))
+                for title, rows in errors.items()
             ],
             across,
             ("", "estimated less true share"),
@@ -174,14 +175,7 @@ def _bias(parts: dict[str, pl.DataFrame], across: int) -> Section:
 
 
 def _ranks(table: pl.DataFrame, methods: list[str], metric: str) -> Section:
-    ranks = (
-        table.unpivot(index="dataset", on=methods, variable_name="method", value_name="error")
-        .drop_nulls()
-        .with_columns(pl.col("error").rank().over("dataset").alias("rank"))
-        .group_by("method", maintain_order=True)
-        .agg(pl.col("rank").mean(), (pl.col("rank") == 1).sum().alias("first on"))
-        .sort("rank", maintain_order=True)
-    )
+    ranks = mean_ranks(table, methods).sort("rank", maintain_order=True)
     order = ranks["method"].to_list()
     front = [name for name in order if name in _FRONT]
     behind = [name for name in order if name in _BEHIND or name.startswith("SVM")]
@@ -195,9 +189,11 @@ def _ranks(table: pl.DataFrame, methods: list[str], metric: str) -> Section:
     return Section(f"Ranks by {metric.upper()}", text, ranks)
 
 
-def _compared(table: pl.DataFrame, methods: list[str], metric: str, path: Path) -> Section:
+def _compared(
+    table: pl.DataFrame, methods: list[str], metric: str, errors: pl.DataFrame
+) -> Section:
     names = pl.col("dataset").replace(_PUBLISHED_NAMES)
-    paper = read_published(path).with_columns(names)
+    paper = errors.with_columns(names)
     ours = table.unpivot(index="dataset", on=methods, variable_name="method", value_name="ours")
     title = f"Compared with the paper: {metric.upper()}"
     agreed = agreement(ours, paper)
@@ -206,11 +202,7 @@ def _compared(table: pl.DataFrame, methods: list[str], metric: str, path: Path) 
     correlations = []
     for name in table["dataset"]:
         pairs = agreed.pairs.filter(pl.col("dataset") == name)
-        mine, theirs = (
-            dict(zip(pairs["method"], pairs[column], strict=True))
-            for column in ("ours", "published")
-        )
-        correlation = rank_correlation(mine, theirs)
+        correlation = rank_correlation(pairs, "ours", "published")
         correlations.append(
             f"{name} {'-' if correlation is None else format(correlation, '.2f')}"
         )
@@ -232,10 +224,6 @@ METHODS = ("CC", "ACC", "PCC", "PACC", "SLD", "SVM(Q)", "SVM(KLD)", "SVM(NKLD)")
 SHIFTS = (0.0020, 0.1055)
 """Least and largest shift of the test sets that the earlier study used as they are."""
 
-_COLLECTIONS = (
-    "gasp", "hcr", "omd", "sanders", "semeval2013", "semeval2014", "semeval2015", "semeval2016",
-    "sst", "wa", "wb",
-)  # fmt: skip
 # One row per collection, one digit per method.
 _RANKS = {
     "ae": (
@@ -258,5 +246,5 @@ def earlier_ranks(metric: str) -> dict[str, dict[str, int]]:
     rows = _RANKS.get(metric, ())
     return {
         collection: dict(zip(METHODS, map(int, row), strict=True))
-        for collection, row in zip(_COLLECTIONS, rows, strict=False)
+        for collection, row in zip(VECTOR_TWEETS, rows, strict=False)
     }

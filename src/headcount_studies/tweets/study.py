@@ -33,6 +33,7 @@ from headcount_studies.classifier_grid import (
     shares_classifier,
 )
 from headcount_studies.data.texts import (
+    TWEET_CLASSES,
     TWEETS,
     TWEETS_FILE,
     VECTOR_TWEETS,
@@ -44,13 +45,7 @@ from headcount_studies.data.texts import (
     load_tweets,
     vector_files,
 )
-from headcount_studies.engine.spec import (
-    MethodSpec,
-    Spec,
-    check_keys,
-    check_known,
-    check_settings,
-)
+from headcount_studies.engine.spec import MethodSpec, Spec, check_keys, check_known
 from headcount_studies.engine.store import sample_rows
 from headcount_studies.engine.task import Task, task_seed
 
@@ -85,33 +80,30 @@ def check(spec: Spec) -> None:
         check_known("collection of tweets", dataset, collections)
     for metric in spec.metrics:
         check_measure(metric)
-    check_settings("[protocol]", spec.protocol, _PROTOCOL, ("source",))
-    check_settings("[selection]", spec.selection, _SELECTION)
+    check_keys("[protocol]", spec.protocol, ("source",), needed=_PROTOCOL)
+    check_keys("[selection]", spec.selection, (), needed=_SELECTION)
     for name in ("least", "folds", "repeats", "size"):
         check_count(name, spec.protocol[name])
     for method in spec.methods:
-        _check_method(spec, method)
-
-
-def _check_method(spec: Spec, method: MethodSpec) -> None:
-    where = f"options of {method.name!r}"
-    check_keys(where, method.options, _OPTIONS)
-    for metric in metrics_of(spec, method):
-        check_known("metric of the study", metric, spec.metrics)
-    if not settings_of(spec, method):
-        raise HeadcountError(f"{where} has no C to try: give at least one.")
-    made(method)
+        where = f"options of {method.name!r}"
+        check_keys(where, method.options, _OPTIONS)
+        for metric in metrics_of(spec, method):
+            check_known("metric of the study", metric, spec.metrics)
+        if not settings_of(spec, method):
+            raise HeadcountError(f"{where} has no C to try: give at least one.")
+        made(method)
 
 
 def plan(spec: Spec, data: Path) -> list[Task]:
     """One task per collection and group of methods."""
-    n_samples = _n_mixes(spec.protocol["step"]) * spec.protocol["repeats"]
+    n = round(1 / spec.protocol["step"])
+    n_samples = (n + 1) * (n + 2) // 2 * spec.protocol["repeats"]  # points of the simplex
     return [
         Task(
             key=f"{dataset}.{re.sub(r'[^A-Za-z0-9]+', '-', name).strip('-')}",
             dataset=dataset,
             settings={"methods": [method.name for method in methods]},
-            cost=_cost(name, methods),
+            cost=_COSTS.get(name, _COSTS.get(methods[0].options.get("inside", ""), _COST)),
             runs=n_samples * sum(len(metrics_of(spec, method)) for method in methods),
         )
         for dataset in spec.datasets
@@ -133,19 +125,6 @@ def _groups(spec: Spec) -> dict[str, list[MethodSpec]]:
     return groups
 
 
-def _cost(name: str, methods: list[MethodSpec]) -> float:
-    return _COSTS.get(name, _COSTS.get(methods[0].options.get("inside", ""), _COST))
-
-
-def _n_mixes(step: float) -> int:
-    """Number of points of the grid on the simplex."""
-    n = round(1 / step)
-    return (n + 1) * (n + 2) // 2
-
-
-CLASSES = ("negative", "neutral", "positive")
-
-
 def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
     """Files of a collection: texts of all are in one, vectors have one per part."""
     if has_vectors(spec):
@@ -156,12 +135,12 @@ def files(spec: Spec, dataset: str, data: Path) -> list[Path]:
 def describe(spec: Spec, dataset: str, data: Path) -> list[dict[str, Any]]:
     """Numbers of tweets of a collection, shares of its classes, and shift of its test set."""
     tweets = _tweets(dataset, data, has_vectors(spec))[0]
-    labels, parts = tweets.labels, tweets.parts
+    labels, splits = tweets.labels, tweets.splits
     shares = {
-        part: np.array([(labels[rows] == name).mean() for name in CLASSES[::-1]])
-        for part, rows in (("L", parts != "test"), ("U", parts == "test"))
+        split: np.array([(labels[rows] == name).mean() for name in TWEET_CLASSES[::-1]])
+        for split, rows in (("L", splits != "test"), ("U", splits == "test"))
     }
-    counts = {part: int((parts == part).sum()) for part in ("train", "validation", "test")}
+    counts = {split: int((splits == split).sum()) for split in ("train", "validation", "test")}
     return [
         {
             "dataset": dataset,
@@ -172,9 +151,9 @@ def describe(spec: Spec, dataset: str, data: Path) -> list[dict[str, Any]]:
             "shift": round(float(np.abs(shares["L"] - shares["U"]).mean()), 4),
         }
         | {
-            f"{name}, {part}": round(float(share), 4)
-            for part, of_part in shares.items()
-            for name, share in zip(CLASSES[::-1], of_part, strict=True)
+            f"{name}, {split}": round(float(share), 4)
+            for split, of_part in shares.items()
+            for name, share in zip(TWEET_CLASSES[::-1], of_part, strict=True)
         }
     ]
 
@@ -219,15 +198,17 @@ def _tweets(dataset: str, data: Path, vectors: bool, *, counted: bool = False) -
     return tweets, count_words(tweets.texts) if counted else None
 
 
-def draw_samples(spec: Spec, labels: NDArray[Any], given: dict[str, Any], seed: int) -> Samples:
+def draw_samples(
+    spec: Spec, labels: NDArray[Any], settings: dict[str, Any], seed: int
+) -> Samples:
     """Samples of every mix of the classes; `given` has their number per mix and their size."""
     protocol = APP(
-        repeats=given["repeats"],
-        size=given["size"],
+        repeats=settings["repeats"],
+        size=settings["size"],
         step=spec.protocol["step"],
         random_state=seed,
     )
-    return protocol.draw(labels, classes=np.array(CLASSES))
+    return protocol.draw(labels, classes=np.array(TWEET_CLASSES))
 
 
 def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
@@ -240,7 +221,7 @@ def run(spec: Spec, task: Task, data: Path) -> pl.DataFrame:
     quantifiers = {method.name: made(method) for method in methods}
     X, y, pool, y_test = collection.training_and_test(spec.protocol["least"])
     samples = draw_samples(spec, y_test, spec.protocol, task_seed(seed, "test"))
-    prior = np.array([(y == label).mean() for label in CLASSES])
+    prior = np.array([(y == label).mean() for label in TWEET_CLASSES])
     frames = []
     answers: dict[tuple[str, int | None], Answer] = {}
     with quietly():
@@ -275,11 +256,10 @@ def _choices(
     seed: int,
 ) -> list[dict[str, Choice]]:
     """Setting per metric and method, by samples of the validation part."""
-    if len(grid.settings) == 1:
-        return [{name: Choice(0) for name in quantifiers} for _ in spec.metrics]
-    items, split = collection.selection(spec, seed)
     measures = [check_measure(metric) for metric in spec.metrics]
-    return choose(grid, quantifiers, items, split, measures)
+    if len(grid.settings) == 1:
+        return [dict.fromkeys(quantifiers, Choice(0)) for _ in measures]
+    return choose(grid, quantifiers, *collection.selection(spec, seed), measures)
 
 
 def _rows(

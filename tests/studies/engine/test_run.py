@@ -23,7 +23,7 @@ from headcount_studies.engine.run import (
     run_study,
     track_tasks,
 )
-from headcount_studies.engine.store import Store
+from headcount_studies.engine.store import Entry, Store
 from headcount_studies.engine.task import Task
 from tests.studies.engine import toy
 from tests.studies.engine.toy import result_bytes, toy_spec
@@ -129,7 +129,7 @@ def test_results_that_cannot_be_kept(tmp_path, monkeypatch, frame, reason):
     monkeypatch.setattr(toy.Toy, "run", lambda *_: frame)
     outcome = execute_task(toy_spec(), Task("a", "ants"), tmp_path)
     assert outcome.content is None
-    assert pl.Series([outcome.reason]).str.contains(reason).all()
+    assert pl.Series([outcome.entry.reason]).str.contains(reason).all()
 
 
 def test_types_of_columns_do_not_depend_on_what_they_hold(tmp_path, monkeypatch):
@@ -168,9 +168,9 @@ def test_progress_is_for_terminals(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     tasks = [Task(key, "ants", cost=2, runs=5) for key in "abc"]
     outcomes = [
-        TaskOutcome("a", 1.0),
-        TaskOutcome("b", 1.0, reason="no"),
-        TaskOutcome("c", 1.0),
+        TaskOutcome(Entry("a", 1.0)),
+        TaskOutcome(Entry("b", 1.0, reason="no")),
+        TaskOutcome(Entry("c", 1.0)),
     ]
     assert list(track_tasks(iter(outcomes), tasks)) == outcomes
     assert capsys.readouterr().err == ""
