@@ -37,11 +37,7 @@ _ALMOST = 1e-9  # settings within this accuracy are equal
 
 
 def stratified_folds(codes: Codes, most: int) -> StratifiedKFold | None:
-    """Stratified folds in the order of the items, not shuffled.
-
-    As many as the smallest class has items, and `most` at the most; None if that is fewer than
-    two.
-    """
+    """Folds that are not shuffled, at most as many as the smallest class has items, if any."""
     n_folds = min(most, int(np.bincount(codes).min()))
     return StratifiedKFold(n_folds) if n_folds >= 2 else None
 

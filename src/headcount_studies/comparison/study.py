@@ -601,12 +601,7 @@ def _from_posteriors(method: MethodSpec, scores: ClassifierScores, samples: Samp
 
 
 def _decisions(training: Floats, pool: Floats, decimals: int | None) -> tuple[Floats, Floats]:
-    """Decision values of two classes in place of posteriors.
-
-    They are scaled to [0, 1], from the least to the largest of the training items, so that
-    bins have equal width in decision values. Values beyond are clipped. Thresholds are not
-    affected.
-    """
+    """Decision values of two classes in place of posteriors, scaled by those of training."""
     values = [_log_odds(scores) for scores in (training, pool)]
     if decimals is not None:
         values = [value.round(decimals) for value in values]

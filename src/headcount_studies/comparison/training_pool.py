@@ -413,17 +413,12 @@ class _SharedNeighbours:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def count_near(near: Any, member: Any, k: int, start: int, stop: int, out: Any) -> None:
-    """Classes of the k nearest members, for items `start:stop`.
+    """Count classes of the k nearest members by item; a list too short has -1 first.
 
-    `near` lists items of the pool for each item, the nearest first. `member` holds the class
-    plus one of each item of the pool that is a member, and zero for others. `out` has one
-    row per item and one column per class. A row that starts with -1 marks a list that was
-    too short.
+    `member` holds the class plus one of each item that is a member, and zero for others.
     """
-    n_classes = out.shape[1]
     for i in range(start, stop):
-        for c in range(n_classes):
-            out[i, c] = 0
+        out[i, :] = 0
         n_near = 0
         for j in range(near.shape[1]):
             code = member[near[i, j]]

@@ -126,11 +126,7 @@ def _taken_out(frame: pl.DataFrame) -> tuple[dict[str, float], pl.DataFrame]:
 
 
 def use_one_thread() -> None:
-    """Limit this process to one thread.
-
-    There are as many processes as cores. Besides, rounding may depend on the number of
-    threads, and results must not.
-    """
+    """Limit this process to one thread: rounding may depend on their number."""
     os.environ.update(dict.fromkeys(_VARIABLES, "1"))
     _limits()
 
@@ -572,11 +568,7 @@ def _record_start(store: Store, facts: dict[str, Any]) -> None:
 
 
 def _longest_first(tasks: Sequence[Task]) -> list[Task]:
-    """Sort tasks by dataset, those with the longest task first, then by cost.
-
-    A long task at the end would leave other processes idle. Each process keeps the datasets
-    it has read last in memory.
-    """
+    """Sort tasks by dataset, those with the longest task first, then by cost."""
     longest: dict[str, float] = {}
     for task in tasks:
         longest[task.dataset] = max(task.cost, longest.get(task.dataset, 0.0))

@@ -469,11 +469,7 @@ def _try_unit(
 def _trained_networks(
     unit: _Unit, X: Any, y: NDArray[np.int64], dev: _Dev, protocol: Protocol
 ) -> _Outcome:
-    """Networks, trained on the development samples, and failures.
-
-    Labelled items are used by networks that are given estimates of other methods, and where the
-    spec says so. The error is that on the development samples that were held out of training.
-    """
+    """Networks, and their errors on development samples held out of training."""
     best: dict[_Place, _Member] = {}
     problems: dict[_Place, str] = {}
     items, samples = dev.items(protocol.n_dev)
