@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -596,7 +596,7 @@ class KeptChances:
         self.of_new = cache(drift._chances_of_new)
 
 
-@cache
+@lru_cache(maxsize=8)
 def _random_numbers(n_classes: int) -> tuple[Floats, Floats, Floats]:
     """Those of all samples: of the sizes of drifts, of the drifts and of sampling.
 
