@@ -29,7 +29,7 @@ def trials():
         new, truth = draw(codes, rng), codes.mean()
         for name, method in METHODS.items():
             quantifier = method().fit_scorer(scorer)
-            estimate = quantifier.estimate(new, replicates=600, random_state=seed)
+            estimate = quantifier.estimate(new, random_state=seed)
             low, high = estimate.interval(0.95)[1]
             errors = estimate.shares[1] - truth, estimate.raw[1] - truth
             found[name].append((low <= truth <= high, high - low, *errors))

@@ -151,7 +151,8 @@ def _sum_note(slices: Sequence[Slice], classes: Array) -> str:
     counts = [item.estimate.shares * item.estimate.n_items for item in groups]
     together = np.sum(counts, axis=0)
     differences = together - overall.estimate.shares * n
-    j = int(np.argmax(np.abs(differences)))
+    # Of two classes, both differ by as much: rounding does not decide which is named.
+    j = int(np.argmax(np.abs(differences).round(6)))
     if abs(differences[j]) < max(_LEAST_DIFFERENCE * n, 1):
         return ""
     label = str(plain(classes.tolist()[j]))

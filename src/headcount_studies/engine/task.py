@@ -199,8 +199,8 @@ class Shared:
 def _delegated(module: str, name: str, doc: str) -> Any:
     """Method that calls a function of a module of the study."""
 
-    def call(self: FolderStudy, *arguments: Any) -> Any:
-        return getattr(self._module(module), name)(*arguments)
+    def call(self: FolderStudy, *arguments: Any, **named: Any) -> Any:
+        return getattr(self._module(module), name)(*arguments, **named)
 
     call.__doc__ = doc
     return call
