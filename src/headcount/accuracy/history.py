@@ -167,7 +167,7 @@ class _Scale:
 
 @dataclass(frozen=True, eq=False)
 class LearntAccuracy:
-    """What labelled groups say about a metric in new ones."""
+    """Metric of new groups, as far as labelled ones tell it."""
 
     scale: _Scale
     drift: Drift

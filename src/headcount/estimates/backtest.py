@@ -124,19 +124,23 @@ class LabelledGroups(Generic[AnyFitted]):
             first = max(1, n_groups // 2)
             starts = np.linspace(first, n_groups, min(_REFITS, n_groups - first) + 1)
             ends = np.unique(starts.astype(int))
-            parts = [tried[start:stop] for start, stop in pairwise(ends)]
+            batches = [tried[start:stop] for start, stop in pairwise(ends)]
         else:
             shuffled = np.random.default_rng(seed).permutation(tried)
-            parts = [np.sort(part) for part in np.array_split(shuffled, min(_REFITS, n_groups))]
-        chosen = [
-            part for part in parts if len(np.unique(self.codes[self.rows_without(part)])) > 1
+            batches = [
+                np.sort(places) for places in np.array_split(shuffled, min(_REFITS, n_groups))
+            ]
+        learnable = [
+            places
+            for places in batches
+            if len(np.unique(self.codes[self.rows_without(places)])) > 1
         ]
-        if not chosen:
+        if not learnable:
             raise TooFewGroupsError(
                 "A backtest needs items of two classes in earlier or other groups, and there "
                 "are none: choose coarser groups."
             )
-        return chosen
+        return learnable
 
 
 def group_members(
@@ -186,9 +190,9 @@ def run_backtest(groups: LabelledGroups[Fitted], *, random_state: int = 0) -> Ba
     by_name = {}
     for place, name in enumerate(names):
         # A sequence is estimated from what was known then, other groups from all others.
-        others = range(place) if groups.ordered else np.delete(np.arange(len(names)), place)
+        informing = range(place) if groups.ordered else np.delete(np.arange(len(names)), place)
         estimate = under_shift[order[place]]
-        by_name[name] = drift.only(list(others)).estimate(estimate, readings, place)
+        by_name[name] = drift.only(list(informing)).estimate(estimate, readings, place)
     shares = groups.shares(groups.large())
     last = shares[-1] if groups.ordered else None
     history = History(drift, past, last, uncertainty, groups.names)
@@ -446,17 +450,17 @@ class Backtest:
                 f"{first_of(map(repr, labels), 10)}."
             )
         frame = self.to_frame(level).rename({"truth": "reference"})
-        chosen = labels[-1] if label is None else label
-        shown = frame.with_columns(pl.col("group").cast(pl.String)).filter(
-            pl.col("class") == chosen
+        of_class = labels[-1] if label is None else label
+        of_label = frame.with_columns(pl.col("group").cast(pl.String)).filter(
+            pl.col("class") == of_class
         )
         compared = [name for name in (POSTERIORS, PRIOR_SHIFT) if name in self.readings]
         return plots.by_group(
-            shown,
-            positive=chosen,
+            of_label,
+            positive=of_class,
             line=self.ordered,
             compared=compared,
-            labels={"reference": "true share", str(chosen): "estimate"},
+            labels={"reference": "true share", str(of_class): "estimate"},
             ax=ax,
         )
 

@@ -267,9 +267,9 @@ def with_believed(
     rows, codes = [np.arange(len(items.codes))], [items.codes]
     # Mean posteriors of a class on its own items: as calibrated ones would be, and as they are.
     expected = (masses * believed).sum(axis=0) / masses.sum(axis=0)
-    own = items.class_weights * believed[rows[0], items.codes]
-    seen = np.bincount(items.codes, own, training.n_classes)
-    agreement = expected / np.maximum(seen, expected)
+    of_own_items = items.class_weights * believed[rows[0], items.codes]
+    on_own_items = np.bincount(items.codes, of_own_items, training.n_classes)
+    agreement = expected / np.maximum(on_own_items, expected)
     growth = _BELIEVED * len(items.codes) / len(training.codes) * agreement**_POWER
     for j in range(training.n_classes):
         n_added = round(growth[j])
@@ -279,14 +279,16 @@ def with_believed(
         levels = (np.arange(n_added) + rng.random()) / n_added * ends[-1]
         rows.append(np.minimum(np.searchsorted(ends, levels), len(ends) - 1))
         codes.append(np.full(n_added, j))
-    taken, labels = np.concatenate(rows), np.concatenate(codes)
+    all_rows, labels = np.concatenate(rows), np.concatenate(codes)
     weights = None
     if items.weights is not None:
         sums = np.bincount(items.codes, items.weights, training.n_classes)
         means = sums / np.maximum(np.bincount(items.codes, minlength=training.n_classes), 1)
         weights = np.concatenate([items.weights, means[labels[len(items.codes) :]]])
-    copied = None if items.copied is None else items.copied[taken]
-    return Training(_rows_of(items.items, taken), labels, training.n_classes, weights, copied)
+    copied = None if items.copied is None else items.copied[all_rows]
+    return Training(
+        _rows_of(items.items, all_rows), labels, training.n_classes, weights, copied
+    )
 
 
 def _first_posteriors(items: Any, posteriors: Any) -> Floats | None:
@@ -356,8 +358,8 @@ def simulate(
     >>> simulated.shares.mean(axis=0).round(1)
     array([0.9, 0.1])
     """
-    many = max(training.n_classes // _FEW_CLASSES, 1)
-    n = min(n, max(_FEWEST_SAMPLES, _MOST_ITEMS // (size * many)))
+    class_factor = max(training.n_classes // _FEW_CLASSES, 1)
+    n = min(n, max(_FEWEST_SAMPLES, _MOST_ITEMS // (size * class_factor)))
     rng = np.random.default_rng([seed, size])
     if counts is None:
         counts = training.class_sizes
@@ -641,10 +643,10 @@ def _moved_errors(errors: Floats, places: Floats, place: Floats, weights: Floats
     slope = weights @ (away * (squares - mean)) / (weights @ away**2 + _LEAST_VARIANCE)
     least = _LEAST_SPREAD * mean + _LEAST_VARIANCE
     low, high = places.min(axis=0), places.max(axis=0)
-    there = np.maximum(mean + slope * (np.clip(place, low, high) - centre), least)
-    moved = errors * np.sqrt(there / np.maximum(mean + slope * away, least))
+    spreads = np.maximum(mean + slope * (np.clip(place, low, high) - centre), least)
+    moved = errors * np.sqrt(spreads / np.maximum(mean + slope * away, least))
     excess = (moved - errors).sum(axis=1)
-    return np.asarray(moved - excess[:, None] * (there / there.sum()))
+    return np.asarray(moved - excess[:, None] * (spreads / spreads.sum()))
 
 
 def _mean_size(residuals: Floats, weights: Floats) -> float:

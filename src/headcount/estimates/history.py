@@ -117,16 +117,16 @@ class Readings:
         """Readings of the samples of all parts."""
         return cls(
             parts[0].names,
-            np.concatenate([part.shares for part in parts], axis=1),
-            np.concatenate([part.errors for part in parts], axis=1),
-            np.concatenate([part.steps for part in parts]),
+            np.concatenate([readings.shares for readings in parts], axis=1),
+            np.concatenate([readings.errors for readings in parts], axis=1),
+            np.concatenate([readings.steps for readings in parts]),
         )
 
     def of(self, places: Sequence[int] | Ints) -> Readings:
         """Readings of some samples."""
-        chosen = np.asarray(places, np.int64)
+        columns = np.asarray(places, np.int64)
         return Readings(
-            self.names, self.shares[:, chosen], self.errors[:, chosen], self.steps[chosen]
+            self.names, self.shares[:, columns], self.errors[:, columns], self.steps[columns]
         )
 
     @cached_property
@@ -156,8 +156,10 @@ class Readings:
         shares = np.clip(self.shares, _LEAST_SHARE, 1 - _LEAST_SHARE)
         log_odds, noise = np.log(shares / (1 - shares)), (self.errors / self.slopes) ** 2
         posteriors = log_odds[self.names.index(POSTERIORS)]
-        others = [self.names.index(name) for name in (PAST, PRIOR_SHIFT)]
-        return np.asarray(((log_odds[others] - posteriors) ** 2 - noise[others]).mean(axis=2))
+        compared = [self.names.index(name) for name in (PAST, PRIOR_SHIFT)]
+        return np.asarray(
+            ((log_odds[compared] - posteriors) ** 2 - noise[compared]).mean(axis=2)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,8 +228,8 @@ def remaining_uncertainty(posteriors: Floats, codes: Ints) -> Floats:
     labels = np.eye(posteriors.shape[1])[codes]
     labels -= labels.mean(axis=0)
     away = posteriors - posteriors.mean(axis=0)
-    both = np.maximum((away**2).sum(axis=0) * (labels**2).sum(axis=0), _TINY**2)
-    return np.asarray(np.clip(1 - (away * labels).sum(axis=0) ** 2 / both, 0.01, 1.0))
+    product = np.maximum((away**2).sum(axis=0) * (labels**2).sum(axis=0), _TINY**2)
+    return np.asarray(np.clip(1 - (away * labels).sum(axis=0) ** 2 / product, 0.01, 1.0))
 
 
 def unexplained_variance(uncertainty: Floats, shares: Floats) -> float:
@@ -353,7 +355,7 @@ class Drift:
         return enough and bool((p_values < BROKEN_LEVEL).mean() < _MOST_UNLIKE)
 
     def _looks(self, test: FitTest | None) -> Looks:
-        """What new items look like, by the test of the assumption."""
+        """Kind of look that new items have, by the test of the assumption."""
         if _rejects(test):
             return "unlike"
         return "unknown" if test is None or not self._are_alike else "alike"
@@ -403,8 +405,8 @@ class Drift:
         by_reading = ((1 - odd) * usual.readings, odd * alone.readings)
         readings = by_reading[0] + by_reading[1]
         drifts = sum(
-            part[:, None, None] * chances.drifts
-            for part, chances in zip(by_reading, (usual, alone), strict=True)
+            share[:, None, None] * chances.drifts
+            for share, chances in zip(by_reading, (usual, alone), strict=True)
         )
         return Chances(readings, drifts / np.maximum(readings, _TINY**2)[:, None, None])
 
